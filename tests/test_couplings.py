@@ -131,14 +131,14 @@ def test_scores_are_norms_less_what_averages_explain():
         (lambda rbm: hm.effective_couplings(rbm, 4), "1, 2 or 3 units per term"),
         (lambda rbm: hm.effective_couplings(rbm, 2, units=[(1, 1)]), "a repeated unit"),
         (lambda rbm: hm.effective_couplings(rbm, 2, units=[(1, 9)]), "from 0 to 2"),
-        (lambda rbm: hm.effective_couplings(rbm.T), "units of a few values"),
+        (lambda rbm: hm.effective_couplings(rbm.T), "units with few values"),
         (
             lambda rbm: hm.effective_couplings(
                 random_rbm(hm.Bernoulli(3), hm.Bernoulli(2), 0), around=[[0.5, 0, 1]]
             ),
-            "expected rows of states; got 0.5 in column 0",
+            "expected a state of the unit in each cell; got 0.5 in column 0",
         ),
-        (lambda rbm: hm.contact_scores(hm.effective_couplings(rbm, 1)), "all pairs"),
+        (lambda rbm: hm.contact_scores(hm.effective_couplings(rbm, 1)), "for all 3 pairs"),
         (
             lambda rbm: hm.effective_couplings(random_rbm(hm.Potts(2, 3), hm.Bernoulli(1), 0), 3),
             "at most the 2 visible units",

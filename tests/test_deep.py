@@ -221,11 +221,11 @@ def test_rounding_to_bfloat16_is_that_of_each_block():
     [
         (lambda rbm, rows: hm.deep([hm.Bernoulli(3)], key=KEY), "expected two or more layers"),
         (lambda rbm, rows: hm.deep([3, 4], key=KEY), "expected two or more layers"),
-        (lambda rbm, rows: rbm.free_energy(jnp.asarray(rows)), "with values of the 4 latent units"),
-        (lambda rbm, rows: hm.pseudo_log_likelihoods(rbm, rows), "it has 4 latent units"),
-        (lambda rbm, rows: hm.free_energies(rbm, rows[:, :5]), "one row of 6 columns"),
-        (lambda rbm, rows: hm.Mixed(hm.Bernoulli(2), latent=1), "fewer latent parts"),
-        (lambda rbm, rows: hm.Mixed(rbm.visible, hm.Bernoulli(2)), "belong at the end"),
+        (lambda rbm, rows: rbm.free_energy(jnp.asarray(rows)), "including .* of latent units"),
+        (lambda rbm, rows: hm.pseudo_log_likelihoods(rbm, rows), "number of latent units: 4"),
+        (lambda rbm, rows: hm.free_energies(rbm, rows[:, :5]), r"expected shape \(rows, 6\)"),
+        (lambda rbm, rows: hm.Mixed(hm.Bernoulli(2), latent=1), "at least 0 latent parts"),
+        (lambda rbm, rows: hm.Mixed(rbm.visible, hm.Bernoulli(2)), "parts without latent units"),
     ],
 )
 def test_errors_say_what_to_do(call, words):

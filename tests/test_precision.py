@@ -240,9 +240,9 @@ def test_bfloat16_is_chosen_where_it_is_exact_faster_and_worth_it(monkeypatch):
     ("given", "words"),
     [
         ({"precision": "half"}, "precision: expected None or one of"),
-        ({"rows": BARS * 0.3}, "the rows hold fractions"),
+        ({"rows": BARS * 0.3}, "the rows contain fractions"),
         ({"rows": BARS * 0.3, "layer": hm.Gaussian(16)}, r"Gaussian\(16\) may have other values"),
-        ({"gradient": "pseudo-likelihood"}, "multiplies weights with other numbers too"),
+        ({"gradient": "pseudo-likelihood"}, "multiplies weights by other numbers too"),
     ],
 )
 def test_refusals_of_bfloat16_state_the_reason(monkeypatch, given, words):

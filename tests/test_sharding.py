@@ -81,7 +81,7 @@ def test_an_update_sends_what_the_formula_counts(results):
 
 def test_meshes_that_cannot_be_used_are_refused(results):
     wanted = [
-        "mesh: expected at most 8 devices, which JAX has here; got 16",
+        "mesh: expected no more devices than JAX finds here (8); got 16",
         "mesh: expected the axes 'data', 'hidden' or both; got 'rows'",
         "mesh: expected sizes of axes, such as {'data': 4}; got 'data=2'",
         "mesh: expected sizes of axes, such as {'data': 4}; got {'data': 0}",

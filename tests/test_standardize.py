@@ -67,5 +67,5 @@ def test_only_columns_that_stretch_and_vary_are_changed():
 def test_a_unit_that_cannot_be_rescaled_is_named():
     with pytest.raises(hm.InputError, match=r"Bernoulli unit .* cannot be rescaled; got scale 2"):
         rewritten(random_rbm(MIXED, hm.Bernoulli(2), 0), np.full(5, 2.0), np.zeros(5))
-    with pytest.raises(hm.InputError, match="expected one scale for each of the 3 observed"):
+    with pytest.raises(hm.InputError, match="one mean for each of the 3 observed"):
         rewritten(random_rbm(hm.Gaussian(3), hm.Bernoulli(2), 0), np.ones(2), np.zeros(2))

@@ -1,8 +1,8 @@
-"""harmonium: training, sampling and honest scoring of restricted Boltzmann machines.
+"""harmonium: training, sampling and reliable evaluation of restricted Boltzmann machines.
 
     import harmonium as hm
 
-The packages, each of which imports only from packages above it in this list:
+The packages are listed below; each imports only from packages above it in the list.
 
     errors, _base       exceptions; checks; stable functions; random numbers; many devices
     layers, weights     types of units; forms of the weight matrix W

@@ -1,7 +1,7 @@
 """Errors whose messages state what was expected, what was received and what to do.
 
-Every error that a user can cause is a `HarmoniumError`, so that one `except` catches them all and
-the command can print each as a single line.
+Every error that a user can cause is a `HarmoniumError`, so that a single `except` clause catches
+them all and the `harmonium` command can print each of them as one line.
 """
 
 import os
@@ -57,7 +57,7 @@ class InputError(HarmoniumError, ValueError):
 
 
 class ModelFileError(InputError):
-    """A model file is missing, truncated, inconsistent or in another format.
+    """A model file is missing, truncated, inconsistent or not in the expected format.
 
     Example:
         >>> try:
@@ -69,7 +69,7 @@ class ModelFileError(InputError):
 
 
 class NotFiniteError(HarmoniumError, ArithmeticError):
-    """A quantity that must be finite is not, such as log Z of a model whose Z diverges.
+    """A quantity that must be finite is infinite or NaN, such as log Z if Z diverges.
 
     Example:
         >>> rbm = hm.RBM(hm.Gaussian(1), hm.Gaussian(1), [[1.1]])  # Z is finite below 1
@@ -114,11 +114,11 @@ class Interrupted(KeyboardInterrupt):
 
 
 def printable(text: str) -> str:
-    """Return a line of external text, with characters that could control a terminal replaced by ?.
+    """Return one line of text in which characters that could control a terminal become `?`.
 
     Such characters are control characters and characters that change the direction of text. Spaces
-    of any width become plain spaces. The two zero-width joiners are kept, because some scripts need
-    them.
+    of any width become plain spaces. The zero-width joiner and non-joiner are kept, because some
+    scripts need them.
     """
     if text.isprintable():  # nearly always true, and a hundred times faster
         return text
@@ -126,7 +126,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return external text made printable line by line; see `printable`."""
+    """Apply `printable` to each line of a text, and return the text with its line breaks."""
     return re.sub(r"[^\n\t]+", lambda line: printable(line[0]), text)
 
 
@@ -139,7 +139,7 @@ def _printed(letter: str) -> str:
 
 
 def count_of(number: int, noun: str) -> str:
-    """Return a number with its noun in the singular or plural: "1 row", "1,437 rows"."""
+    """Return a number and its noun, in the singular or plural, as in "1 row" and "1,437 rows"."""
     if number == 1:
         return f"1 {noun}"
     return f"{number:,} {noun}s"

@@ -1,4 +1,4 @@
-"""Paths between models: one model for each t from 0 to 1.
+"""Paths between models, which have one model for each t from 0 to 1.
 
 Every parameter of a model is a natural parameter, so the energy is affine in the parameters, whose
 domain is convex. Therefore each point on the straight line between two models with finite Z is a
@@ -28,7 +28,7 @@ __all__ = ["AbstractPath", "Heating", "History", "Line"]
 
 
 class AbstractPath(AbstractModule):
-    """A path of models: `at(t)` is the model at position t, from t = 0 to t = 1.
+    """A path of models: `at(t)` is the model at position t, for t from 0 to 1.
 
     Example:
         >>> class Slow(hm.path.AbstractPath):  # small steps first
@@ -48,7 +48,7 @@ class AbstractPath(AbstractModule):
 
     @abstractmethod
     def ending_at(self, rbm: RBM) -> AbstractPath:
-        """Return the path that ends at another model with the same layers.
+        """Return the path that ends at another model with layers of the same types and sizes.
 
         A temperature ladder uses this to track a model during training.
         """
@@ -77,7 +77,7 @@ def _largest_weight_of_base(path: AbstractPath) -> Array:
 
 
 class Line(AbstractPath):
-    """The straight line between two models with the same layers: (1 − t)·start + t·end.
+    """The straight line between two models with layers of the same form: (1 − t)·start + t·end.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
@@ -98,10 +98,10 @@ class Line(AbstractPath):
 
 
 class Heating(AbstractPath):
-    """A path from independent layers to a model: linearly interpolated layers, and weights t·W.
+    """A path from independent layers to a model, with interpolated layers and weights t·W.
 
-    It equals the `Line` that starts at a base model with zero weights, but needs one product with W
-    instead of two.
+    The path equals the `Line` that starts at a base model with zero weights, but needs one product
+    with W instead of two.
 
     Attributes:
         visible: the base model's visible layer, of the same type and size as `rbm.visible`.
@@ -121,7 +121,7 @@ class Heating(AbstractPath):
 
     @classmethod
     def from_neutral(cls, rbm: RBM) -> Heating:
-        """Return the path from zero biases and weights, where t is an inverse temperature."""
+        """Return the path from zero biases and weights, where t acts as an inverse temperature."""
         return cls(rbm.visible.base(), rbm.hidden.base(), rbm)
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
@@ -170,17 +170,17 @@ class History(AbstractPath):
         return _between(start, end, position - segment)
 
     def ending_at(self, rbm: RBM) -> History:
-        """Return the path with this model in place of the last model."""
+        """Return the path whose last model is replaced by this model."""
         return History(jax.tree.map(lambda stack, new: stack.at[-1].set(new), self.models, rbm))
 
 
 def _between(start: Any, end: Any, t: Any) -> Any:
-    """Return a tree with parameters (1 − t)·start + t·end and with the data of `end`."""
+    """Return a pytree with parameters (1 − t)·start + t·end and with the data of `end`."""
     return map_parameters(lambda b, a: (1 - t) * a + t * b, end, start)
 
 
 def path_to(rbm: RBM, path: AbstractPath | None = None) -> AbstractPath:
-    """Return `path` with this model as its end; by default, a `Heating` from the neutral model."""
+    """Return `path` with its end replaced by this model; by default, `Heating.from_neutral`."""
     if path is None:
         return Heating.from_neutral(rbm)
     return path.ending_at(rbm)

@@ -34,25 +34,25 @@ def _as_weights(weights: Any) -> Any:
         return weights
     array = as_array(weights, "weights")
     if array.dtype.kind not in "buif":
-        raise InputError(f"weights: expected numbers; got an array of {array.dtype}.")
+        raise InputError(f"weights: expected numbers; got an array of dtype {array.dtype}.")
     return from_numpy(np.array(array, float))
 
 
 class RBM(AbstractModule):
-    r"""A restricted Boltzmann machine (RBM) with any two layers.
+    r"""A restricted Boltzmann machine (RBM) with two layers of any types.
 
-        E(v, h) = U_v(v) + U_h(h) − vᵀ W h          energy, nats
+        E(v, h) = U_v(v) + U_h(h) − vᵀ W h          (in nats)
         p(v, h) = e^(−E(v, h)) / Z
         F(v)    = −log ∫ e^(−E(v, h)) dh = U_v(v) − Γ_h(vW),   p(v) = e^(−F(v)) / Z
 
     U is the energy of a single layer, and Γ(I) = log ∫ e^(I·x − U(x)) dx its cumulant generating
     function. Given the states of one layer, the units of the other are independent, except within
-    blocks, as in `Tree`. The model is symmetric: `rbm.T` exchanges the layers, so every visible →
-    hidden method also serves as hidden → visible.
+    blocks, as in `Tree`. The model is symmetric: `rbm.T` exchanges the layers, so every
+    method from visible to hidden units can also be used from hidden to visible units.
 
     Batch axes come first: v has shape (..., visible.size) and h has shape (..., hidden.size). If
     units have several columns, as Potts sites do, all methods also accept rows of integer codes,
-    with shape (..., visible.n_units).
+    with one column for each unit.
 
     Attributes:
         visible: the layer that models the data.
@@ -128,7 +128,7 @@ class RBM(AbstractModule):
 
     @property
     def parts(self) -> tuple[AbstractLayer, ...]:
-        """The layers from the data upwards: (visible, hidden), and more in a deep model."""
+        """The layers in order from the data upwards: two, or more than two in a deep model."""
         sides = (self.visible.by_depth, self.hidden.by_depth)
         pairs = itertools.zip_longest(*sides)
         return tuple(layer for pair in pairs for layer in pair if layer is not None)
@@ -155,11 +155,11 @@ class RBM(AbstractModule):
         return product(with_rows_spread(self.hidden.as_states(h, "h")), self.weights.T)
 
     def mean_h_from_v(self, v: Num[Array, "*batch _"]) -> Float[Array, "*batch hidden"]:
-        """Return ⟨h⟩ given v; for Bernoulli units this is p(h = 1 | v) = σ(vW + b)."""
+        """Return ⟨h⟩ given v; for Bernoulli units with biases b, p(h = 1 | v) = σ(vW + b)."""
         return self.hidden.mean(self.inputs_to_h(v))
 
     def mean_v_from_h(self, h: Num[Array, "*batch _"]) -> Float[Array, "*batch visible"]:
-        """Return ⟨v⟩ given h; for Bernoulli units this is p(v = 1 | h) = σ(hWᵀ + a)."""
+        """Return ⟨v⟩ given h; for Bernoulli units with biases a, p(v = 1 | h) = σ(hWᵀ + a)."""
         return self.visible.mean(self.inputs_to_v(h))
 
     def sample_h_from_v(
@@ -183,7 +183,7 @@ class RBM(AbstractModule):
         return self.with_given_of(v).sample_v_from_h(h, key=key_v)
 
     def with_given_of(self, v: Num[Array, "*batch _"]) -> RBM:
-        """Return the model for rows with the given part of these rows: one model per row.
+        """Return the model conditioned on the given part of these rows, one model for each row.
 
         A model of documents takes the length of a row as given, a conditional model its given
         units. All other models are returned unchanged.
@@ -194,7 +194,7 @@ class RBM(AbstractModule):
         return RBM(visible, self.hidden, self.weights)
 
     def with_lengths(self, lengths: Float[Array, "*batch"]) -> RBM:
-        """Return the model for documents of this length; `lengths` may hold one length per row."""
+        """Return the model for documents of the given length, or a separate length for each row."""
         visible: Any = self.visible
         return RBM(visible.with_lengths(lengths), self.hidden, self.weights)
 
@@ -217,7 +217,7 @@ class RBM(AbstractModule):
         return f"RBM({self.visible} – {self.hidden})"
 
     def _repr_html_(self) -> str:
-        """Return an HTML table of the layers and the size of W, for notebooks."""
+        """Return an HTML table of the layers and the shape of W, for display in notebooks."""
         shape = f"{self.visible.size:,} × {self.hidden.size:,}"
         return table("RBM", {"visible": self.visible, "hidden": self.hidden, "weights": shape})
 
@@ -254,7 +254,8 @@ def checked_rbm(rbm: Any, name: str = "rbm") -> RBM:
     for layer in (rbm.visible, rbm.hidden):
         if shapes_of(_cgf_without_inputs, layer).ndim:
             raise InputError(
-                f"{name}: expected one model; got a batch; condition on one row at a time."
+                f"{name}: expected a single model; got a batch of models; condition on one row at"
+                " a time."
             )
     return rbm
 

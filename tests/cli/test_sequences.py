@@ -182,7 +182,7 @@ def test_a_run_is_resumed_and_described(cli, no_report):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--alphabet protein", "only ACGU; leave the alphabet out"),
+        ("--alphabet protein", "only the letters ACGU; leave the alphabet out"),
         ("--visible gaussian", "an alignment without --visible, --scale or --states"),
         ("--identity 7", "--identity: expected a fraction of sites"),
     ],

@@ -200,7 +200,7 @@ def test_a_guess_that_is_unknown_or_does_not_fit_is_refused(cli, run):
     assert "--as: expected one of mean, median, mode, draw; got 'best'" in outcome.err
     outcome = cli("impute animals.csv run --out x.csv --as median -m 3")
     assert outcome.status == 2
-    assert "--as median: expected it without --draws" in outcome.err
+    assert "--as median: expected no --draws" in outcome.err
     assert not Path("x.csv").exists()
 
 
@@ -337,7 +337,7 @@ def test_kinds_can_be_told(cli, table, no_report, no_score):
         ("impute animals.csv run --out filled.npy", "--out filled.npy: expected a name ending in"),
         (
             "impute fewer.csv run --out filled.csv",
-            "fewer.csv: expected 4 columns by name; got no",
+            "fewer.csv: expected 4 columns, matched by name; got no",
         ),
         (
             "impute animals.csv model.npz --out f.csv",
@@ -347,7 +347,7 @@ def test_kinds_can_be_told(cli, table, no_report, no_score):
         ("sample run --given species=cat..cow", "expected a range of numbers or dates"),
         (
             "sample run --given mass=1e9.. -n 5 --sweeps 9",
-            "the range of mass: expected 5 rows in it",
+            "the range of mass: expected 5 draws within it",
         ),
         ("score animals.csv run --out s.npy", "--out s.npy: expected a name ending in .csv or"),
         ("score animals.csv model.npz", "model.npz: expected the folder of a run on a"),

@@ -116,7 +116,7 @@ def test_names_and_values_of_questions_are_quoted(run, cli):
         (("train", "odd.txt", "--skip", "-1"), "--skip: expected a whole number of lines"),
         (("train", "odd.txt", "--missing", ""), "--missing: expected words"),
         (("train", "digits", "--skip", "1"), "digits: expected no header"),
-        (("evaluate", "run", "--header", "1"), "--header: expected a file of rows as DATA"),
+        (("evaluate", "run", "--header", "1"), "--header: expected a text file as DATA; got none"),
         (("train", "*.npy", "--skip", "1"), "files that are read during training"),
     ],
 )

@@ -36,7 +36,7 @@ def test_the_names():
 def test_an_unknown_name_is_refused_with_the_known_ones():
     message = refusal(builtin, "cifar")
     assert message.startswith(
-        "cifar: expected a built-in set (digits, bars, shifter, ising, mnist)"
+        "cifar: expected the name of a built-in set (digits, bars, shifter, ising, mnist)"
     )
 
 
@@ -272,4 +272,4 @@ def test_an_incomplete_mnist_is_refused(monkeypatch):
 
     monkeypatch.delenv("HARMONIUM_DATA", raising=False)
     monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda *args, **options: Fetched)
-    assert "70,000 rows of 784 levels; got shape (5, 784)" in refusal(builtin, "mnist")
+    assert "70,000 rows of 784 grey levels; got shape (5, 784)" in refusal(builtin, "mnist")

@@ -87,7 +87,7 @@ def test_an_unknown_suffix_is_answered_with_the_known_ones(tmp_path, name, reaso
     assert reason in message
     for known in (".npy", ".npz", ".csv", ".tsv", ".txt", ".parquet", ".idx", "-idx3-ubyte", ".gz"):
         assert known in message
-    assert "convert it" in message
+    assert "convert the file" in message
 
 
 def test_a_missing_file(tmp_path):
@@ -168,7 +168,7 @@ def test_npy_is_read_as_it_is(tmp_path):
 def test_npy_of_objects_is_never_loaded(tmp_path):
     np.save(tmp_path / "a.npy", np.array([[Trap(), Trap()]], dtype=object), allow_pickle=True)
     message = refusal(tmp_path / "a.npy")
-    assert "pickled Python objects, never loaded" in message
+    assert "pickled Python objects, which are never loaded" in message
     assert "save an array of integers or floats" in message
 
 
@@ -181,7 +181,7 @@ def test_a_pickle_called_npy_is_never_loaded(tmp_path):
 def test_an_npz_called_npy(tmp_path):
     np.savez(tmp_path / "a.npz", x=BITS)
     (tmp_path / "a.npz").rename(tmp_path / "a.npy")
-    assert "rename it after its format" in refusal(tmp_path / "a.npy")
+    assert "rename the file to match its format" in refusal(tmp_path / "a.npy")
 
 
 # --- .npz -------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ def test_rows_as_wide_as_n_visible_are_not_packed(tmp_path):
 def test_rows_that_do_not_fit_n_visible(tmp_path, n_visible):
     message = refusal(npz(tmp_path, train=BITS, n_visible=n_visible))
     assert "bits packed into uint8 rows alongside n_visible" in message
-    assert "got train int64 (6, 4)" in message
+    assert "got train of int64, shape (6, 4)" in message
     assert "numpy.packbits" in message
 
 
@@ -379,7 +379,7 @@ def test_text_without_rows(tmp_path):
 @pytest.mark.parametrize("content", [b"\x93NUMPY\x01", b"0,1\x00", b"\xff\xfe0\x00\x00"])
 def test_binary_content_called_text(tmp_path, content):
     message = refusal(written(tmp_path / "a.csv", content))
-    assert "text with one row a line; got binary content" in message
+    assert "text with one row per line; got binary content" in message
     assert "UTF-8" in message
 
 

@@ -103,7 +103,7 @@ def test_weights_that_are_none_are_refused(cell):
     Path("rows.csv").write_text(f"a,b,n\n1,0,2\n0,1,{cell}\n" + "1,1,3\n0,0,4\n" * 5)
     with pytest.raises(hm.InputError, match="column 'n': expected finite weights"):
         hm.open_source("rows.csv", weight="n")
-    with pytest.raises(hm.InputError, match="--weight with one of several columns"):
+    with pytest.raises(hm.InputError, match="--weight to name one of several columns"):
         hm.open_source("rows.csv", weight="m")
 
 

@@ -179,5 +179,5 @@ def test_a_family_of_a_file_has_a_name_of_its_own():
     Path("all.sto").write_text(family.format("one/two") + family.format("three"))
     table = open_source("all.sto:one/two")
     assert (table.name, table.train.shape) == ("all-one-two", (2, 3))
-    assert "choose one of them as all.sto:one/two" in refusal(open_source, "all.sto")
+    assert "choose one, such as all.sto:one/two" in refusal(open_source, "all.sto")
     assert "no such file" in refusal(open_source, "none.sto:three")

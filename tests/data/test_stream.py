@@ -348,7 +348,7 @@ def test_rows_with_missing_values():
     fit = fitted(hm.Stream(rows, window=60), gradient=gradient)
     assert not fit.diverged
     stream = hm.Stream([ROWS[:100], rows[100:]], window=60)
-    with pytest.raises(hm.InputError, match=r"at most 0 missing values .* got 1. Pass missing=1"):
+    with pytest.raises(hm.InputError, match=r"at most 0 missing values .* got 1; pass missing=1"):
         fitted(stream)
     fitted(hm.Stream([ROWS[:100], rows[100:]], window=60, missing=1), gradient=gradient)
 
@@ -474,20 +474,20 @@ def wrong_later():
 TINY = hm.RBM.from_arrays(np.zeros((6, 2)), np.zeros(6), np.zeros(2))
 ERRORS = {
     "an iterator": (lambda: hm.Stream(iter(batches())), "read once; pass the function"),
-    "pairs": (lambda: hm.Stream([(ROWS, ROWS)]).columns, "a tuple of length 2, such as rows and"),
+    "pairs": (lambda: hm.Stream([(ROWS, ROWS)]).columns, "a tuple of length 2, perhaps of rows"),
     "no batches": (lambda: hm.Stream([ROWS[0]]).columns, r"\(6,\); batch the rows"),
     "pictures": (lambda: hm.Stream(np.zeros((3, 2, 2))), r"shape \(rows, columns\)"),
     "words": (lambda: hm.Stream([np.array([["a"]])]).columns, "expected numbers; got an array"),
     "nothing": (lambda: hm.Stream(3), "files, an array, or an iterable of batches; got 3"),
     "no file": (lambda: hm.Stream("nowhere/*.npy"), "a file, a folder of files, or a pattern"),
-    "widths": (lambda: fitted(hm.Stream([ROWS, ROWS[:, :3]])), "6 columns, as at first; got 3"),
+    "widths": (lambda: fitted(hm.Stream([ROWS, ROWS[:, :3]])), "6 columns, as in the first rows"),
     "too few": (
         lambda: fitted(hm.Stream(batches, rows=500, window=60)),
         "expected 500 rows; got 230",
     ),
     "sparse and dense": (
         lambda: fitted(hm.Stream([ROWS, scipy.sparse.csr_array(ROWS)])),
-        "one kind; got sparse and dense",
+        "all dense; got both",
     ),
     "outside": (
         lambda: fitted(hm.Stream(batches_of(wrong_later()), window=60)),
@@ -512,7 +512,7 @@ ERRORS = {
     ),
     "widths of sparse": (
         lambda: fitted(hm.Stream([scipy.sparse.csr_array(ROWS[:, :n]) for n in (6, 3)])),
-        "6 columns, as at first; got 3 from row 230 on",
+        "6 columns, as in the first rows; got 3 from row 230 on",
     ),
     "no batches at all": (lambda: fitted(hm.Stream([])), "expected batches of rows; got no rows"),
     "no iterator": (lambda: hm.Stream(lambda: None).columns, "function that returns an iterator"),
@@ -520,7 +520,7 @@ ERRORS = {
     "a long name": (lambda: hm.Stream(300 * "a"), "File name too"),
     "dates": (
         lambda: hm.Stream([{"a": [1.0], "d": [np.datetime64("2001-01-01")]}]).columns,
-        r"data, 'd': expected numbers; got an array of datetime64",
+        r"data, 'd': expected numbers; got an array of dtype datetime64",
     ),
     "columns of other lengths": (
         lambda: hm.Stream([{"a": [1.0, 0.0], "b": [1.0]}]).columns,
@@ -530,9 +530,9 @@ ERRORS = {
     "no columns": (lambda: hm.Stream([{}]).columns, "got shapes no columns"),
     "greys that are drawn": (
         lambda: hm.Stream(ROWS, stochastic=True).changed(abs),
-        "rows without random draws",
+        "rows of fixed values",
     ),
-    "a number of rows": (lambda: hm.Stream(ROWS, rows=7), "rows: expected none with data"),
+    "a number of rows": (lambda: hm.Stream(ROWS, rows=7), "rows: expected None with data"),
     "all held out": (lambda: hm.Stream(ROWS).split_off(N), "fewer than the 230 rows; got 230"),
 }
 

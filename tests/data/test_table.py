@@ -93,7 +93,7 @@ def test_an_invalid_scale_is_refused(scale):
 def test_integers_above_255_are_refused_with_the_maximum():
     message = refusal(np.array([[0, 0, 4095], [5, 0, 1]]))
     assert "expected values in [0, 1]" in message
-    assert "got 4095 at row 0, column 2 (counted from 0) and 1 more such" in message
+    assert "got 4095 at row 0, column 2 (counted from 0) and 1 more;" in message
     assert "4095 is the largest seen" in message
 
 
@@ -207,7 +207,7 @@ def test_nan_and_infinity_are_always_refused(coding, value):
     array[1, 2] = array[2, 0] = value
     message = refusal(array, coding=coding)
     assert "expected finite numbers" in message
-    assert f"got {value} at row 1, column 2 (counted from 0) and 1 more such" in message
+    assert f"got {value} at row 1, column 2 (counted from 0) and 1 more;" in message
     assert "drop the rows" in message
 
 
@@ -263,7 +263,7 @@ def test_constant_columns_are_allowed():
 
 def test_test_rows_of_another_width_are_refused():
     message = refusal(np.zeros((3, 2)), test=np.zeros((3, 4)))
-    assert "expected 2 columns everywhere; got test rows of 4" in message
+    assert "expected 2 columns in all rows; got test rows with 4" in message
 
 
 def test_labels_and_weights_need_one_for_each_row():
@@ -271,8 +271,8 @@ def test_labels_and_weights_need_one_for_each_row():
     table = as_table(rows, name="x", labels=["a", "b", "c"], weights=[1, -2.5, 0])
     assert table.labels.tolist() == ["a", "b", "c"]
     assert table.weights.tolist() == [1, -2.5, 0]
-    assert "expected 3 labels; got shape (2,)" in refusal(rows, labels=[1, 2])
-    assert "expected 3 weights; got shape (1, 3)" in refusal(rows, weights=[[1, 2, 3]])
+    assert "expected 3 labels; got an array of shape (2,)" in refusal(rows, labels=[1, 2])
+    assert "expected 3 weights; got an array of shape (1, 3)" in refusal(rows, weights=[[1, 2, 3]])
     assert "finite weights" in refusal(rows, weights=[1, 2, np.nan])
 
 
@@ -320,4 +320,4 @@ def test_the_first_bad_value_is_named_whatever_part_it_lies_in(monkeypatch, at_o
     array[5, 2] = np.nan
     array[6, 0] = np.inf
     message = refusal(array)
-    assert "got nan at row 5, column 2 (counted from 0) and 1 more such" in message
+    assert "got nan at row 5, column 2 (counted from 0) and 1 more;" in message

@@ -245,7 +245,7 @@ def test_invalid_arguments_are_refused():
         ("chains: expected at least 16", {"chains": 8}),
         ("sweeps: expected a whole number", {"sweeps": 0}),
         ("seconds: expected a positive", {"seconds": 0.0}),
-        ("starts: expected at least one row of 4 columns", {"starts": np.zeros((2, 3))}),
+        (r"starts: expected shape \(rows, 4\)", {"starts": np.zeros((2, 3))}),
         ("starts: a Bernoulli unit", {"starts": 2 * np.ones((2, 4))}),
     ]:
         with pytest.raises(hm.InputError, match=expected):

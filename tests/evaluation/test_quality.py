@@ -216,7 +216,7 @@ BITS = bits(np.random.default_rng(13), 10)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"samples": BITS[:, :3]}, "samples: expected 12 columns, as data has; "),
+        ({"samples": BITS[:, :3]}, "samples: expected 12 columns, as in the other rows; "),
         ({"samples": BITS * np.nan}, "samples: expected finite numbers; "),
         ({"data": np.where(BITS, np.inf, 0.0)}, "data: expected finite numbers"),
         ({"data": BITS[0]}, "data: expected a matrix"),

@@ -338,10 +338,10 @@ FAULTS = [
     ),
     (
         lambda bqm, samples: samples.truncate(0),
-        "at least one row of states; got none; request some",
+        "at least one row of states; got none; request draws",
     ),
-    (renamed, r"the 7 variables of the model, .* got 7, and \('h', 0\) is in only one of the two"),
-    (without_energies, "samples with finite energies; got 128 of 128 rows without"),
+    (renamed, r"the 7 variables of the model, .* got 7 variables, and \('h', 0\) is in only one"),
+    (without_energies, "expected finite energies; got other values in 128 of 128 rows"),
     (lambda bqm, samples: [], "expected a dimod SampleSet; got AttributeError"),
     (lambda bqm, samples: samples, 'every state of the model once.*pass weighting="boltzmann"'),
 ]

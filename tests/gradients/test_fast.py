@@ -45,7 +45,7 @@ def test_chains_leave_a_mode_that_plain_chains_never_leave():
 
 
 def test_arguments_are_checked():
-    with pytest.raises(hm.InputError, match="rate: expected 0 or more"):
+    with pytest.raises(hm.InputError, match="rate: expected a number of at least 0"):
         hm.FastPersistent(hm.Gibbs(1), rate=-1.0)
-    with pytest.raises(hm.InputError, match="decay: expected 0 or more and below 1"):
+    with pytest.raises(hm.InputError, match="decay: expected a number of at least 0 and below 1"):
         hm.FastPersistent(hm.Gibbs(1), decay=1.0)

@@ -46,7 +46,7 @@ def test_resampled_chains_keep_their_average():
 
 
 def test_arguments_are_checked():
-    with pytest.raises(hm.InputError, match="threshold: expected 0 to 1"):
+    with pytest.raises(hm.InputError, match="threshold: expected a number from 0 to 1"):
         hm.Jarzynski(hm.Gibbs(1), threshold=2.0)
     with pytest.raises(hm.InputError, match="Jarzynski chains"):
         hm.Jarzynski(hm.Gibbs(1), chains=0)

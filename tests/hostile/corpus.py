@@ -155,7 +155,7 @@ def many(part: bytes) -> bytes:
 
 DEEP = "[" * 100_000 + "]" * 100_000
 NESTED = "[" * 100 + "]" * 100
-PICKLED = "pickled Python objects, never loaded"
+PICKLED = "pickled Python objects, which are never loaded"
 TOO_MUCH = ("of content in a file of", "if you trust it")
 # A Parquet file in which one byte is wrong: pyarrow 26.0.1 ends the process when it is asked how
 # large a column is.
@@ -261,7 +261,7 @@ HOSTILE = [
         lambda: b"a,b\n" + b"x" * 200_000 + b",1\n",
         ("a longer one",),
     ),
-    Hostile("rows.parquet", "a bomb", parquet_bomb, ("of memory", "write it as an array")),
+    Hostile("rows.parquet", "a bomb", parquet_bomb, ("of memory", "save it as an array")),
     Hostile("streamed.parquet", "two flags", lambda: TWO_FLAGS, DAMAGED),
     Hostile("rows.parquet", "no end", lambda: BY_FILE["rows.parquet"].example()[:-9], DAMAGED),
     Hostile("rows.arrow", "no end", lambda: BY_FILE["rows.arrow"].example()[:-9], DAMAGED),

@@ -92,7 +92,7 @@ def test_a_link_out_of_a_run_is_not_followed(name, tmp_path):
         "summary.json": [folder.summary, lambda: folder.write_summary({})],
     }
     for call in calls[name]:
-        with pytest.raises(hm.InputError, match="got a link that leads out of it; put the file"):
+        with pytest.raises(hm.InputError, match="got a link that leads out of the folder; put"):
             call()
     assert Path("outside").read_bytes() == b"{}"
 

@@ -57,7 +57,7 @@ def test_what_is_no_number_of_states_is_refused():
             hm.Categorical(2, states=states)
     with pytest.raises(hm.InputError, match="integer codes from 0 to 1; got 2 in row 0, col"):
         hm.Categorical(2, states=(3, 2)).validate([[2, 2]])
-    with pytest.raises(hm.InputError, match=r"2\^31, the most that can be indexed; got 2\^40"):
+    with pytest.raises(hm.InputError, match=r"number that can be indexed; got about 2\^40"):
         hm.Categorical(40, 2).states(jnp.arange(2))
 
 
@@ -88,5 +88,5 @@ def test_fields_of_states_in_order_are_mostly_slopes():
 
 def test_orders_name_every_state_once():
     for orders in ([(0, 1, 2)], [(0, 1), ()], [(0, 1, 1), ()]):
-        with pytest.raises(hm.InputError, match="Categorical: expected orders to list all states"):
+        with pytest.raises(hm.InputError, match="Categorical orders: expected, for each unit"):
             hm.Categorical(2, states=3, orders=orders)

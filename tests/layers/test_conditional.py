@@ -262,7 +262,7 @@ def test_a_deep_model_may_be_conditional():
     assert np.isfinite(hm.log_likelihood(fitted.rbm, rows).value)
     with pytest.raises(hm.InputError, match="takes nothing as given"):
         hm.Conditional(visible, given=[1])
-    with pytest.raises(hm.InputError, match="takes a part of each row as given"):
+    with pytest.raises(hm.InputError, match="take nothing of a row as given"):
         hm.Mixed(visible, hm.Bernoulli(1))
 
 

@@ -130,7 +130,7 @@ def test_pseudo_likelihoods_count_the_cost():
 
 def test_groups_are_checked():
     for groups in ([(0, 1), (1, 2)], [(0,)], [(0, 9)]):
-        with pytest.raises(hm.InputError, match="two or more of the units 0 to 2"):
+        with pytest.raises(hm.InputError, match="two or more units in each group"):
             hm.Exclusive(3, groups)
 
 

@@ -133,7 +133,7 @@ def test_rescaled_classes_keep_their_shares():
     "classes", [[], [hm.Bernoulli(2), hm.Bernoulli(3)], [hm.Bernoulli(2), hm.Ising(2)]]
 )
 def test_classes_that_differ_are_refused(classes):
-    with pytest.raises(hm.InputError, match="one or more layers of the same type and size"):
+    with pytest.raises(hm.InputError, match="one or more layers of equal type and size"):
         hm.Mixture(classes)
 
 

@@ -24,7 +24,7 @@ def test_a_wrong_name_is_answered_with_the_known_ones():
         layer_named("x", "hidden", "auto")
     with pytest.raises(hm.InputError, match="number of states"):
         layer_named("potts", "hidden").make(3)
-    with pytest.raises(hm.InputError, match="got 'ising', of Ising"):
+    with pytest.raises(hm.InputError, match="got 'ising', taken by Ising"):
         hm.layers.register_layer("ising", rows="spins")(hm.Gaussian)
     with pytest.raises(hm.InputError, match="rows to be one of"):
         hm.layers.register_layer("mine", rows="words")

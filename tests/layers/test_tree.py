@@ -87,10 +87,10 @@ def test_log_z_of_a_model_is_that_of_all_states(seed):
 @pytest.mark.parametrize(
     ("parents", "message"),
     [
-        ((1, 0, -1), "a cycle among 2 units"),
-        ((0, -1, -1), "a cycle among 1 units"),
-        ((-1, 3, 0), "0 to 2"),
-        ((-1, 0), "for each of 3 units"),
+        ((1, 0, -1), r"without a root: 2\)"),
+        ((0, -1, -1), r"without a root: 1\)"),
+        ((-1, 3, 0), "the index of another unit"),
+        ((-1, 0), "number of units: 3"),
     ],
 )
 def test_parents_that_are_no_tree_are_refused(parents, message):

@@ -68,8 +68,8 @@ def test_one_chain_and_equal_weights_are_drawn():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"forward": [np.inf, 0.0]}, "forward: expected finite numbers; got 1"),
-        ({"reverse": []}, "reverse: expected numbers of shape"),
+        ({"forward": [np.inf, 0.0]}, "forward: expected finite numbers; got NaN or infinity in 1"),
+        ({"reverse": []}, "reverse: expected a non-empty array"),
         ({"low": 1.0}, "expected both ends"),
         ({"low": 2.0, "high": 1.0}, "expected low ≤ value ≤ high"),
         ({"value": 3.0, "low": 1.0, "high": 2.0}, "expected low ≤ value ≤ high"),

@@ -59,16 +59,16 @@ def test_many_curves_and_a_single_lag_are_drawn():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"curves": CURVES[0]}, "curves: expected numbers of shape"),
+        ({"curves": CURVES[0]}, "curves: expected a non-empty array"),
         ({"curves": [[1.0, 0.5], [1.0]]}, "curves: expected rows of equal length"),
         (
             {"curves": [CURVES[0], CURVES[0] * np.nan]},
             "curves: expected finite.*observable that never changes",
         ),
-        ({"names": ["energy"]}, "names: expected a list of 2"),
-        ({"names": "xy"}, "names: expected a list of 2.*got 'xy'"),
-        ({"sweeps": LAGS[:3]}, "sweeps: expected 6 lags.*got 3"),
-        ({"sweeps": LAGS[::-1]}, "sweeps: expected 6 lags.*ascending"),
+        ({"names": ["energy"]}, r"names: expected a list of one name per curve \(2\)"),
+        ({"names": "xy"}, r"names: expected a list of one name per curve \(2\); got 'xy'"),
+        ({"sweeps": LAGS[:3]}, r"sweeps: expected one non-negative lag .* \(6\); got 3"),
+        ({"sweeps": LAGS[::-1]}, r"sweeps: expected one non-negative lag .*ascending"),
         ({"sweeps": LAGS - 1}, "from 0 or later"),
         ({"sweeps": 0}, "sweeps: expected a whole number"),
     ],

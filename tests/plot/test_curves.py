@@ -90,8 +90,8 @@ def test_a_run_without_measurements_says_so(history):
 @pytest.mark.parametrize(
     ("history", "words"),
     [
-        (None, "expected a list of records.*got NoneType"),
-        ("metrics.jsonl", "expected a list of records.*got str"),
+        (None, "expected a list of records.*got None"),
+        ("metrics.jsonl", "expected a list of records.*got 'metrics.jsonl'"),
         ([1.0], "expected a list of records"),
         ([record(1), {"free_energy": 1.0}], "finite 'epoch'.*got None in record 1"),
         ([record(1) | {"epoch": math.nan}], "finite 'epoch'.*got nan in record 0"),

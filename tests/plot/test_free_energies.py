@@ -50,10 +50,10 @@ def test_few_and_equal_values_are_drawn(values):
 @pytest.mark.parametrize(
     ("data", "samples", "words"),
     [
-        (DATA[:, None], SAMPLES, "data_energies: expected numbers of shape"),
-        (DATA, [], "sample_energies: expected numbers of shape"),
-        (DATA, [1.0, np.nan], "sample_energies: expected finite numbers; got 1"),
-        (["x"], SAMPLES, "data_energies: expected numbers of shape"),
+        (DATA[:, None], SAMPLES, "data_energies: expected a non-empty array"),
+        (DATA, [], "sample_energies: expected a non-empty array"),
+        (DATA, [1.0, np.nan], "sample_energies: expected finite numbers; got NaN or infinity in 1"),
+        (["x"], SAMPLES, "data_energies: expected a non-empty array"),
     ],
 )
 def test_mistakes_are_named(data, samples, words):

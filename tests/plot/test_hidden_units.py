@@ -104,5 +104,5 @@ def test_mistakes_are_named():
         filters(rbm, image_shape=(28, 28))
     with pytest.raises(hm.InputError, match="count: expected"):
         filters(rbm, count=0)
-    with pytest.raises(hm.InputError, match=r"rbm\.weights: expected finite.*got 144"):
+    with pytest.raises(hm.InputError, match=r"rbm\.weights: expected finite.*in 144"):
         filters(model(hm.Bernoulli(24), WEIGHTS * np.nan))

@@ -85,7 +85,7 @@ def test_a_run_that_another_process_uses_is_left_alone():
     with folder:
         with pytest.raises(InputError, match=r"here: expected a run that no other process uses"):
             claim("here", overwrite=True)
-        with pytest.raises(InputError, match="another process at work on it"), RunFolder("here"):
+        with pytest.raises(InputError, match="got a run in use"), RunFolder("here"):
             pass
     assert (folder.path / "model.safetensors").exists()
     with RunFolder("here"):

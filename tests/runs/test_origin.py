@@ -88,7 +88,7 @@ def test_another_file_is_not_used(name):
 def test_without_hashes_only_a_file_that_the_user_names_is_used(name):
     for run in ("theirs", "theirs-2"):
         Path(run, "rows.json").unlink()
-    with pytest.raises(hm.InputError, match=r"outside the run, and no hash.*--source .*own\.csv"):
+    with pytest.raises(hm.InputError, match=r"run.s folder; got none.*--source own\.csv"):
         COMMANDS[name](None)
     shutil.move("own.csv", "moved.csv")
     COMMANDS[name]("moved.csv")

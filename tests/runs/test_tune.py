@@ -157,7 +157,7 @@ def test_trials_of_all_seeds_have_the_same_held_out_rows():
 
 def test_a_source_without_rows_to_hold_out_is_refused_before_anything_is_written():
     np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (20, 5)))
-    with pytest.raises(hm.InputError, match="source: expected rows to hold out"):
+    with pytest.raises(hm.InputError, match="source: expected held-out rows"):
         tune(spec("seed = [0, 1]", source="rows.npy"), None, 1, QUIET)
     assert not Path("tuned").exists()
 
@@ -169,7 +169,7 @@ def test_a_trial_on_other_rows_fails_and_is_repeated():
     np.save("rows.npy", 1 - rows)
     search = tune(spec("k = [1, 2]", source="rows.npy"), None, 1, QUIET)
     assert [trial.status for trial in search.trials] == ["done", "unfinished"]
-    assert "expected the rows of all trials; got other rows" in search.trials[1].message
+    assert "expected the same rows as in other trials" in search.trials[1].message
     np.save("rows.npy", rows)
     Path("tuned/trial-0001").rename("elsewhere")
     search = tune(spec("k = [1, 2]", source="rows.npy"), None, 1, QUIET)

@@ -90,7 +90,7 @@ def test_answers_of_colabfold_to_one_query_are_one_family():
 def test_answers_of_colabfold_to_two_queries_are_two_families():
     short = [row[:15] for row in PROTEINS[6:]]
     both = fasta(PROTEINS[:6], ["101", *"abcde"]) + "\0" + fasta(short, ["102", *"fghij"]) + "\0"
-    assert "got 2 families: 101, 102; choose one of them as x.a3m:101" in refusal(both, "x.a3m")
+    assert "got 2 families: 101, 102; choose one, such as x.a3m:101" in refusal(both, "x.a3m")
     for choice in ("102", "2"):
         chosen = read_sequences(f"x.a3m:{choice}")
         assert letters(chosen) == short
@@ -199,7 +199,7 @@ TWO = stockholm(PROTEINS[:6], head=PFAM) + stockholm([row[:15] for row in PROTEI
 
 
 def test_one_of_several_families_is_chosen_by_name():
-    assert "got 2 families: PF00072, PF02518; choose one of them as x.sto:PF00072" in refusal(
+    assert "got 2 families: PF00072, PF02518; choose one, such as x.sto:PF00072" in refusal(
         TWO, "x.sto"
     )
     for choice in ("PF02518", "pf02518.29", "HATPase_c", "2"):
@@ -232,7 +232,7 @@ def test_families_without_a_name_are_numbered():
 def test_families_of_one_name_are_told_apart_by_numbers():
     whole = stockholm(PROTEINS[:6], head=PFAM) + stockholm(PROTEINS[6:], head=PFAM)
     message = refusal(whole, "x.sto")
-    assert "2 families: 1 (PF00072), 2 (PF00072); choose one of them as x.sto:1" in message
+    assert "2 families: 1 (PF00072), 2 (PF00072); choose one, such as x.sto:1" in message
     assert letters(read_sequences("x.sto:2")) == PROTEINS[6:]
     with pytest.raises(hm.InputError, match="got 2 families of that name"):
         read_sequences("x.sto:PF00072")
@@ -267,7 +267,7 @@ def test_blank_lines_between_sequences_make_no_blocks():
 def test_blocks_that_do_not_fit_are_refused():
     whole = "# STOCKHOLM 1.0\n\n" + in_blocks(PROTEINS)
     without = whole.rsplit("\n", 2)[0] + "\n//\n"
-    assert "'s0' in lines 3 and 16, whose blocks have other names" in refusal(without, "x.sto")
+    assert "'s0' in lines 3 and 16, in blocks whose other names differ" in refusal(without, "x.sto")
     ragged = "# STOCKHOLM 1.0\n\na ACDEF\nb ACDE\n\na ACD\nb ACDE\n//\n"
     assert "5 letters in line 4, as in line 3; got 4 for 'b'" in refusal(ragged, "x.sto")
 
@@ -352,9 +352,9 @@ def test_names_of_phylip_that_touch_the_letters():
 def test_phylip_that_is_not_what_its_first_line_says():
     whole = phylip(PROTEINS)
     for content in (whole.replace(" 20", " 21"), whole.replace(" 12", " 11"), whole * 2):
-        assert "as line 1 states; got other numbers" in refusal(content, "x.phy")
+        assert "as line 1 states; got a different number" in refusal(content, "x.phy")
     dots = phylip([PROTEINS[0], "." * 20])
-    assert "a gap or the letter of the first sequence" in refusal(dots, "x.phy")
+    assert "gaps or the letters of the first sequence" in refusal(dots, "x.phy")
 
 
 # --- A sequence in each line, and text of other systems -----------------------------------------

@@ -92,7 +92,7 @@ def test_copies_are_dropped_and_told(tmp_path):
         ("ACDEF\n", "a file that begins with 'ACDEF'"),
         (">a\nACDEF\n>b\nACDE\n", r"5 sites, like 'a'; got 'b' \(line 3\) with 4; align them"),
         (">a\nACDEF\n>\nACDEF\n", "a name after each '>'; got an empty name in line 3"),
-        (">a\nACDEF\n>b\n>c\nACDEF\n", r"'b' \(line 3\) without letters"),
+        (">a\nACDEF\n>b\n>c\nACDEF\n", r"no letters after 'b' \(line 3\)"),
     ],
 )
 def test_what_is_no_alignment_is_named(tmp_path, text, message):
@@ -107,7 +107,8 @@ def test_what_is_no_family_is_named(tmp_path):
 
     refused(">a\nACDEF\n", "an alignment of many sequences; got a single sequence")
     refused(">a\nACD1F\n>b\nACDEF\n", r"got '1' at site 4 of 'a' \(line 1\)")
-    refused(fasta(["ACGTACGTAC" * 3] * 5), "only ACGT; leave the alphabet out", alphabet="protein")
+    nucleotides = fasta(["ACGTACGTAC" * 3] * 5)
+    refused(nucleotides, "only the letters ACGT; leave the alphabet out", alphabet="protein")
     refused(fasta(ROWS), "auto, protein, rna, dna, or all letters", alphabet="klingon")
     refused(fasta(ROWS), "above 0 and at most 1; got 0", identity=0)
     refused(fasta(["A----", "--C--"]), "0 sequences and 2 sites", most_gaps_in_sequence=0.1)

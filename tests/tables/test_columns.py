@@ -305,7 +305,8 @@ def test_order_is_repaired_and_other_columns_are_ignored():
     turned = Frame((words(["?"] * N, "another"), *frame.columns[::-1]))
     np.testing.assert_array_equal(columns.encode(turned, "t"), columns.encode(frame, "t"))
     lacking = Frame(frame.columns[1:])
-    with pytest.raises(hm.InputError, match="t: expected 12 columns by name; got no column 'yes"):
+    message = "t: expected 12 columns, matched by name; got no column 'yes"
+    with pytest.raises(hm.InputError, match=message):
         columns.encode(lacking, "t")
 
 
@@ -375,7 +376,7 @@ def test_cells_that_are_told_are_a_row():
         ("categries=b", "perhaps you mean categories"),
         ("categories=b few numbers=3", "separate what is known by commas"),
         ("few numbers=..", "'..' for 'few numbers'"),
-        ("", "cells such as sex=female"),
+        ("", "conditions such as sex=female"),
     ):
         with pytest.raises(hm.InputError, match=message):
             columns.conditions(text, "--given")

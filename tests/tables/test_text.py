@@ -438,7 +438,7 @@ def test_other_scripts_are_read_from_unicode(tmp_path, encoding):
 @pytest.mark.parametrize("encoding", ["cp1251", "koi8-r", "shift_jis"])
 def test_other_encodings_are_refused_and_not_taken_for_western_letters(tmp_path, encoding):
     content = OTHERS if encoding != "shift_jis" else "名前,数\n東京,1\n大阪,2\n東京,3\n"
-    assert "bytes of another encoding; save it as UTF-8" in refusal(
+    assert "bytes in another encoding; save it as UTF-8" in refusal(
         tmp_path, content.encode(encoding)
     )
 
@@ -525,7 +525,7 @@ def test_a_number_may_be_told_to_be_missing(tmp_path):
         ({"header": "yes"}, "--header: expected the number of the line"),
         ({"header": True}, "--header: expected the number of the line"),
         ({"header": 1.5}, "--header: expected the number of the line"),
-        ({"header": 2, "skip": 3}, "--header: expected a line after the 3 that --skip drops"),
+        ({"header": 2, "skip": 3}, "--header: expected a line after line 3, the last that"),
         ({"skip": -1}, "--skip: expected a whole number of lines"),
         ({"skip": "2"}, "--skip: expected a whole number of lines"),
         ({"separator": ""}, "--separator: expected one character"),
@@ -545,7 +545,8 @@ def test_a_format_that_makes_no_sense_is_refused(options, message):
 
 
 def test_a_format_that_does_not_fit_the_file_is_refused(tmp_path):
-    assert "got a blank line; line 3 is the next" in refusal(tmp_path, "a\n\nb\nc\n", header=2)
+    message = refusal(tmp_path, "a\n\nb\nc\n", header=2)
+    assert "got a blank line; the next line with cells is line 3" in message
     assert "got a file of 2 lines" in refusal(tmp_path, "a\n5\n", skip=2)
     assert "got a file of 2 lines" in refusal(tmp_path, "a\n5\n", header=3)
     assert "got a header and no rows" in refusal(tmp_path, "a\n5\n", header=2)

@@ -192,14 +192,14 @@ def test_a_model_that_diverged_stays_as_it_is_where_others_go_on():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"keys": KEYS[:2]}, "keys: expected one for each of 3 models"),
-        ({"optimizer": [hm.Recipe()] * 2}, "optimizer: expected one for each model, 3 in all"),
+        ({"keys": KEYS[:2]}, "keys: expected one key for each model, 3 in all"),
+        ({"optimizer": [hm.Recipe()] * 2}, "optimizer: expected a list with one entry for each"),
         (
             {"optimizer": [hm.Recipe(), hm.Recipe(decay=0.1), hm.Recipe()]},
             "differ only in their rates; got recipe number 1",
         ),
         (lambda: {"rbms": [*models()[:2], models(hm.Ising(12), 2 * X - 1.0)[0]]}, "number 2"),
-        ({"states": []}, "states: expected one for each model, 3 in all; got 0"),
+        ({"states": []}, "states: expected a list with one entry for each model, 3 in all; got 0"),
         ({"states": [1, 2, 3]}, "states, number 0: expected the `state` of a Fit; got"),
         ({"callbacks": 3}, "callbacks: expected a list of functions"),
         ({"rbms": []}, "rbms: expected at least one model"),

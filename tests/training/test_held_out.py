@@ -166,7 +166,7 @@ def test_rows_with_missing_values_choose_a_model_too():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"keep": "best"}, "keep: expected validation rows, to find the best model; got none"),
+        ({"keep": "best"}, "keep: expected validation rows to find the best model; got none"),
         ({"keep": "first"}, "keep: expected 'best', 'last' or None; got 'first'"),
         ({"keep": 3, "validation": OTHERS}, "keep: expected 'best', 'last' or None; got 3"),
     ],

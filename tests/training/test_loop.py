@@ -308,7 +308,7 @@ def test_a_record_of_a_large_model_is_of_fewer_rows(monkeypatch):
     ("change", "message"),
     [
         ({"data": rows() + 1}, r"data: a Bernoulli unit takes values in \[0, 1\]; got 2 in row"),
-        ({"data": rows(columns=5)}, "expected at least one row of 6 columns"),
+        ({"data": rows(columns=5)}, r"expected shape \(rows, 6\), with at least one row"),
         ({"data": hm.Dataset(rows() + 1)}, r"values in \[0, 1\]; got 2"),
         ({"data": np.full((3, 6), np.inf)}, "finite numbers; got inf in row 0, column 0"),
         ({"data": np.array([["a"] * 6])}, "expected numbers"),

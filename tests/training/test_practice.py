@@ -271,5 +271,5 @@ def test_connections_of_potts_units_are_whole():
 
 
 def test_more_connections_than_units_are_refused():
-    with pytest.raises(hm.InputError, match="connections: expected at most the 3 units"):
+    with pytest.raises(hm.InputError, match="connections: expected at most 3, the number of units"):
         hm.initialize(hm.Bernoulli(3), hm.Bernoulli(2), key=KEY, connections=4)

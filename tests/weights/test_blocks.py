@@ -51,7 +51,7 @@ def test_an_absent_block_has_no_array():
 
 
 def test_parts_without_any_block_need_a_size():
-    with pytest.raises(hm.InputError, match=r"no block; give its size by `columns`"):
+    with pytest.raises(hm.InputError, match=r"no block; pass sizes as `columns`"):
         BlockWeights([[np.ones((2, 2)), None]])
     loose = BlockWeights([[np.ones((2, 2)), None]], columns=(2, 3))
     assert loose.shape == (2, 5)
@@ -61,9 +61,9 @@ def test_parts_without_any_block_need_a_size():
 @pytest.mark.parametrize(
     ("blocks", "words"),
     [
-        ([[np.ones((2, 2))], [np.ones((2, 3))]], r"one size in part 0; got sizes \[2, 3\]"),
-        ([[np.ones((2, 2))], []], "got rows of 1, 0 blocks"),
-        ([], "got rows of no blocks"),
+        ([[np.ones((2, 2))], [np.ones((2, 3))]], r"block sizes in part 0; got sizes \[2, 3\]"),
+        ([[np.ones((2, 2))], []], "got blocks per row: 1, 0"),
+        ([], "got blocks per row: no rows"),
     ],
 )
 def test_blocks_that_do_not_fit_are_refused(blocks, words):
@@ -72,5 +72,5 @@ def test_blocks_that_do_not_fit_are_refused(blocks, words):
 
 
 def test_entries_outside_the_blocks_are_refused():
-    with pytest.raises(hm.InputError, match="got 2 others"):
+    with pytest.raises(hm.InputError, match="got nonzero entries there"):
         in_blocks(jnp.ones((4, 3))).replaced(jnp.ones((4, 3)))

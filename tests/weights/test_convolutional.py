@@ -133,10 +133,10 @@ def test_a_convolutional_model_learns_and_is_stored(tmp_path):
     [
         ((np.zeros((2, 6)), (5,)), "a window no larger than the image"),
         ((np.zeros((2, 3, 3)), (5,)), None),
-        ((np.zeros((2, 3)), (5, 5)), "with a window of 2 axes"),
+        ((np.zeros((2, 3)), (5, 5)), "as many axes of the window as in the grid"),
         ((np.zeros((2, 3)), (5,), 1, "full"), "expected one of valid, same, periodic; got 'full'"),
-        ((np.zeros((2, 3)), (5,), 2, "periodic"), "expected divisors of the periodic image"),
-        ((np.zeros((2, 3)), (5,), (1, 1)), "stride: expected 1 numbers; got 2"),
+        ((np.zeros((2, 3)), (5,), 2, "periodic"), "expected divisors of the sizes"),
+        ((np.zeros((2, 3)), (5,), (1, 1)), "stride: expected one number per grid axis"),
         ((np.zeros((2, 3)), (0,)), "grid: expected a whole number of at least 1; got 0"),
     ],
 )

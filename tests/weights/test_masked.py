@@ -65,5 +65,5 @@ def test_first_connections_are_among_the_allowed_ones():
     assert ((weights != 0).sum(0) <= 2).all()
     assert weights.any()
     blocks = hm.weights.BlockWeights([[np.zeros((6, 4))]])
-    with pytest.raises(hm.InputError, match="connections: expected None with weights"):
+    with pytest.raises(hm.InputError, match="connections: expected None, since the pattern"):
         hm.initialize(*layers, key=key, pattern=blocks, connections=2)

@@ -1,1 +1,1 @@
-"""Shared foundations: errors, checks, stable functions, random numbers, devices."""
+"""Foundations of all other modules: input checks, stable numerics, random numbers and devices."""

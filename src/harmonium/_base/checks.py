@@ -1,4 +1,4 @@
-"""Checks of user input, shared so that the same mistake always raises the same message."""
+"""Checks of user input, shared so that the same mistake always produces the same error message."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def as_array(values: Any, name: str) -> np.ndarray:
 
 
 def positive_integer(value: Any, what: str, most: int | None = None) -> int:
-    """Return `value` as an int; raise InputError unless it is at least 1 and at most `most`."""
+    """Return `value` as an int; raise InputError unless it is a whole number from 1 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InputError(f"{what}: expected a whole number of at least 1; got {value!r}.")
     if most is not None and value > most:
@@ -31,7 +31,7 @@ def positive_integer(value: Any, what: str, most: int | None = None) -> int:
 
 
 def checked_key(key: Any) -> PRNGKeyArray:
-    """Return the key in its faster form (see `quick`); raise InputError if it is not a JAX key."""
+    """Return a faster, equivalent key (see `quick`); raise InputError if `key` is not a JAX key."""
     dtype = getattr(key, "dtype", None)
     shape = getattr(key, "shape", None)
     typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ()
@@ -54,7 +54,7 @@ def checked_rows(rows: Any, name: str, *, missing: bool = False) -> np.ndarray:
     if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "buif":
         raise InputError(
             f"{name}: expected a matrix of numbers with at least one row and one column; got"
-            f" shape {array.shape} of {array.dtype}; pass one row for each state."
+            f" an array of shape {array.shape}, {array.dtype}; pass one row for each example."
         )
     are_right = np.isfinite(array)
     if missing:
@@ -62,8 +62,8 @@ def checked_rows(rows: Any, name: str, *, missing: bool = False) -> np.ndarray:
     wrong = int((~are_right).sum())
     if wrong:
         raise InputError(
-            f"{name}: expected finite numbers; got {wrong:,} of {array.size:,} entries not finite;"
-            " fill or drop them first."
+            f"{name}: expected finite numbers; got NaN or infinity in {wrong:,} of {array.size:,}"
+            " entries; replace these entries, or drop their rows, first."
         )
     return array
 
@@ -73,8 +73,8 @@ def checked_beside(rows: Any, name: str, data: np.ndarray, *, missing: bool = Fa
     array = checked_rows(rows, name, missing=missing)
     if array.shape[1] != data.shape[1]:
         raise InputError(
-            f"{name}: expected {data.shape[1]} columns, as data has; got {array.shape[1]}; pass"
-            " rows of the same model, both in the user's coding."
+            f"{name}: expected {data.shape[1]} columns, as in the other rows; got {array.shape[1]};"
+            " pass rows for the same model, in the user's coding."
         )
     return array
 
@@ -86,14 +86,14 @@ def checked_pair(samples: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_positive(**numbers: float) -> None:
-    """Raise InputError unless all these named numbers are positive."""
+    """Raise InputError, with the argument's name, unless all of the given numbers are positive."""
     for name, number in numbers.items():
         if not number > 0:
             raise InputError(f"{name}: expected a positive number; got {number}.")
 
 
 def described(value: Any) -> str:
-    """Describe a value for error messages: a number or short text verbatim, else its type."""
+    """Describe a value for error messages: numbers and strings by repr, other values by type."""
     if isinstance(value, int | float | str):
         return f"{value!r:.40}"
     return type(value).__name__

@@ -1,9 +1,9 @@
-"""Options for XLA when it compiles a program for a GPU.
+"""Options that XLA receives when it compiles a program for a GPU.
 
 A small update consists of a few dozen kernels of a few microseconds each, and launching a kernel
 takes about as long. A command buffer (a CUDA graph) launches many kernels at once, including loops
-with a known number of iterations. XLA measures which kernels are fastest when it compiles; the
-results are kept in files, alongside compiled programs, for later processes.
+with a known number of iterations. When XLA compiles a program, it measures which kernels are
+fastest; the measurements are kept in files, alongside the compiled programs, for later processes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNKNOWN: set[str] = set()  # options unknown to the compiler of this process
 
 
 def options_for(jaxpr: Any) -> dict[str, Any]:
-    """Return XLA's options for a program; empty if the program does not run on a GPU."""
+    """Return XLA's options for a program, or an empty dict if the program does not run on a GPU."""
     if device().platform != "gpu":
         return {}
     options: dict[str, Any] = {}

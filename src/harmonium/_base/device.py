@@ -18,12 +18,12 @@ def device() -> Any:
 
 
 def is_cpu() -> bool:
-    """Return whether programs are compiled for XLA's CPU backend, which needs special forms."""
+    """Return whether programs run on XLA's CPU backend, for which some functions differ."""
     return device().platform == "cpu"
 
 
 def waits_at_turns() -> bool:
-    """Return whether the device waits for the host at each iteration of an open-ended loop."""
+    """Return whether the device waits for the host at each iteration of loops of unknown length."""
     return device().platform == "gpu"
 
 

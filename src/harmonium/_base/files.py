@@ -1,4 +1,4 @@
-"""Safe reading of untrusted files: any bytes yield either a value or a harmonium error.
+"""Safe reading of untrusted files: reading any bytes yields either a value or a harmonium error.
 
 All readers follow these rules: a parser error is reported in one line, memory is bounded by the
 size of the file, nothing is unpickled, and JSON must follow the standard. docs/formats.md lists the
@@ -52,7 +52,7 @@ def parser_errors(label: Any, expected: str, advice: str = COPY_AGAIN) -> Iterat
     """Convert any parser error on a damaged file into one error that names the file.
 
     Raises:
-        InputError: in place of any exception other than harmonium's own.
+        InputError: the body raised an exception that is not one of harmonium's own.
     """
     try:
         yield
@@ -72,7 +72,7 @@ def open_errors(label: Any) -> Iterator[None]:
     """Convert an operating system error into an InputError that names the file and a remedy.
 
     Raises:
-        InputError: in place of an OSError.
+        InputError: the body raised an OSError.
     """
     try:
         yield
@@ -81,25 +81,25 @@ def open_errors(label: Any) -> Iterator[None]:
 
 
 def _unreadable(label: Any, error: BaseException) -> InputError:
-    """Return the error for a file that the system cannot read."""
+    """Return the InputError for a file that the operating system cannot read."""
     actual, advice = _why_not(error) or (reason_of(error), "check the path")
     return InputError(f"{label}: expected a readable file; got {actual}; {advice}.")
 
 
 def _why_not(error: BaseException) -> tuple[str, str] | None:
-    """Return the reason and the remedy, or None if the contents of the file may be at fault."""
+    """Return the reason for a system error and the remedy; None if the contents may be at fault."""
     return _WHY_NOT.get(type(error)) or _WHY_NOT.get(getattr(error, "errno", None))
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the first line of an exception's message, or its type, as text of limited length."""
+    """Return the first line of an error's message, shortened; the error's type if there is none."""
     text = getattr(error, "strerror", None) or str(error)
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return shortened(line.rstrip(".") or type(error).__name__)
 
 
 def shortened(text: str) -> str:
-    """Return at most 100 characters of external text, with unprintable ones replaced by ?."""
+    """Return external text, cut to 100 characters, with unprintable characters replaced by `?`."""
     text = printable(text)
     if len(text) <= 100:
         return text
@@ -129,8 +129,8 @@ def inside(folder: Path, name: str) -> Path:
     path = folder / name
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise InputError(
-            f"{path}: expected a file in the folder; got a link that leads out of it; put the file"
-            " itself there, if you trust it."
+            f"{path}: expected a file inside the folder; got a link that leads out of the folder;"
+            " put the file itself there, if you trust it."
         )
     return path
 
@@ -150,13 +150,13 @@ def bytes_of(path: Path, label: str) -> bytes:
 
 
 def most_unpacked(size: int) -> int:
-    """Return the largest number of bytes to which a file of this size may unpack."""
+    """Return the largest number of bytes to which a file of this size is allowed to unpack."""
     most = max(UNPACKED_BYTES, UNPACKED_RATIO * size)
     return min(most, memory_there() or most)
 
 
 def check_unpacked_size(label: Any, size: int, unpacked: int, advice: str) -> None:
-    """Reject contents that unpack to far more memory than a file of this size plausibly needs.
+    """Reject contents that unpack to far more bytes than is plausible for a file of this size.
 
     Args:
         label: the name of the file in error messages.
@@ -177,10 +177,10 @@ def check_unpacked_size(label: Any, size: int, unpacked: int, advice: str) -> No
 
 
 def unzipped(content: bytes, label: str) -> bytes:
-    """Return the content of a file, decompressed if it is in gzip format.
+    """Return the contents of a file, decompressed if they are in gzip format.
 
     Raises:
-        InputError: the content is damaged, or unpacks to far more than its size.
+        InputError: the contents are damaged, or unpack to far more bytes than the file has.
     """
     if content[:2] != _GZIP:
         return content
@@ -202,7 +202,7 @@ def memory_there() -> int | None:
 
 
 def _limit_in(path: str) -> int | None:
-    """Return a container's memory limit from a file that holds a number or the word `max`."""
+    """Return the memory limit that a system file contains, or None if it contains no number."""
     try:
         return int(Path(path).read_text())
     except (OSError, ValueError):
@@ -259,7 +259,7 @@ def read_npy(open_file: Any, size: int) -> np.ndarray:
 
 
 def read_npz(path: Path, label: str, expected: str, names: Iterable[str] | None = None) -> Any:
-    """Return the arrays of an .npz file by name; arrays that need pickle become empty.
+    """Return the arrays of an .npz file by name; arrays that need pickle are returned empty.
 
     Args:
         path: the file.

@@ -1,8 +1,8 @@
-"""Python callbacks in compiled programs, whose exceptions reach the caller unchanged.
+"""Python callbacks from compiled programs; their exceptions reach the program's caller unchanged.
 
-JAX wraps any exception from a callback in its own error, with the text of a traceback, and logs it.
-Here the exception is kept, JAX's error carries the number of the exception, and the caller of the
-program raises the kept exception.
+JAX wraps any exception from a callback in an error of its own, whose message includes a traceback,
+and logs that error. Here the original exception is kept under a number, JAX's error contains this
+number, and the original exception is raised in the caller of the program.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _RAISED: dict[str, BaseException] = {}
 
 
 class _MarkedError(Exception):
-    """A stand-in for a kept error, with a text that starts with the number of that error."""
+    """A stand-in for a kept exception; its message starts with the number of that exception."""
 
 
 def call_python(function: Callable, like: Any, *arguments: Any) -> Any:
     """Call a Python function once each time a compiled program reaches this point.
 
     The function takes arrays, returns numbers or arrays, and must not compute with JAX, because the
-    waiting program may occupy all threads. Under `vmap` it is called for one element after another.
-    Calls are ordered only if one depends on the results of another.
+    waiting program may occupy all threads. Under `vmap`, the function is called for each element in
+    turn. Calls are ordered only if one depends on the results of another.
 
     Args:
         function: a function that takes arrays and returns results as described by `like`.
@@ -55,7 +55,7 @@ def call_python(function: Callable, like: Any, *arguments: Any) -> Any:
 
 @contextmanager
 def errors_as_raised() -> Iterator[None]:
-    """Raise a callback's own error in this context, instead of the error in which JAX wraps it."""
+    """Within this context, raise a callback's own exception instead of the JAX error around it."""
 
     def is_other(record: logging.LogRecord) -> bool:
         return not (record.exc_info and isinstance(record.exc_info[1], _MarkedError))

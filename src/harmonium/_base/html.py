@@ -14,7 +14,7 @@ EDGE = 6
 
 
 def table(title: str, rows: Mapping[str, Any], *below: str) -> str:
-    """Return HTML of a title, a table of names and values, and the HTML fragments `below` it."""
+    """Return HTML with a title, a table of names and values, and HTML fragments below the table."""
     lines = "".join(
         f"<tr><th style='text-align: left; font-weight: normal; opacity: 0.75'>{_text(name)}</th>"
         f"<td style='text-align: left'>{_text(value)}</td></tr>"
@@ -24,7 +24,7 @@ def table(title: str, rows: Mapping[str, Any], *below: str) -> str:
 
 
 def curve(title: str, points: Sequence[tuple[float, float]]) -> str:
-    """Return an SVG line through points, with its first and last value; empty for one point."""
+    """Return HTML with an SVG line through points, or an empty string for fewer than two points."""
     known = [(float(x), float(y)) for x, y in points if math.isfinite(x) and math.isfinite(y)]
     if len(known) < 2:
         return ""

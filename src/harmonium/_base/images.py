@@ -38,7 +38,7 @@ def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | 
         )
     if math.prod(shape) != pixels:
         raise InputError(
-            f"image_shape: expected {pixels} pixels, one for each of the {of}; got {shape!r} with"
+            f"image_shape: expected {pixels} pixels, one for each of the {of}; got {shape!r}, with"
             f" {math.prod(shape)}; pass the shape of one row, or None."
         )
     return int(shape[0]), int(shape[1])
@@ -50,8 +50,8 @@ def _square(shape: str, pixels: int, of: str) -> tuple[int, int]:
     width = math.isqrt(pixels)
     if width**2 != pixels or pixels < FEWEST_SQUARE_PIXELS:
         raise InputError(
-            f"image_shape: expected a square number, {FEWEST_SQUARE_PIXELS} or more, of {of} for"
-            f" 'square'; got {pixels}; pass (rows, columns), or None."
+            f"image_shape: expected, for 'square', a square number of {of}, at least"
+            f" {FEWEST_SQUARE_PIXELS}; got {pixels}; pass (rows, columns), or None."
         )
     return width, width
 
@@ -64,7 +64,7 @@ def evenly_spaced(rows: np.ndarray, count: int) -> np.ndarray:
 
 
 def grey_scale(*values: np.ndarray) -> tuple[float, float]:
-    """Return the values drawn as black and white: by default, the lowest and highest finite values.
+    """Return the values drawn in black and white: by default, the lowest and highest finite values.
 
     If all values are between 0 and 1, or between −1 and 1, these limits are returned instead, so
     that grey levels and spins look the same however few rows are shown.

@@ -25,11 +25,11 @@ ONE_AT_A_TIME = 64
 
 @jax.custom_jvp
 def inverse_factor(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch n n"]:
-    """Return L⁻¹ of symmetric, positive definite matrices A = LLᵀ; NaN if a matrix is not definite.
+    """Return L⁻¹ for symmetric, positive definite matrices A = LLᵀ, and NaN for other matrices.
 
-    Gaussian elimination without pivots turns (A, 1) into (DLᵀ, DL⁻¹), where D is the diagonal of L.
-    The elimination needs n steps of 2n² multiplications, but no LAPACK call, and is as fast as
-    LAPACK for one matrix.
+    Gaussian elimination without pivoting turns (A, 1) into (DLᵀ, DL⁻¹), where D is the diagonal of
+    L. The elimination needs n steps of 2n² multiplications each, but no LAPACK call, and for a
+    single matrix it is as fast as LAPACK.
     """
     size = matrices.shape[-1]
     if size >= ONE_AT_A_TIME and matrices.ndim > 2:
@@ -40,10 +40,10 @@ def inverse_factor(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch
 
 @inverse_factor.defjvp
 def _inverse_factor_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    """Return L⁻¹ and d(L⁻¹) = −φ(L⁻¹ dA L⁻ᵀ) L⁻¹; φ keeps the lower triangle and half the diagonal.
+    """Return L⁻¹ and d(L⁻¹) = −φ(L⁻¹ dA L⁻ᵀ) L⁻¹; φ takes the lower triangle, with halved diagonal.
 
-    The derivative is defined explicitly, since otherwise the elimination would store its table at
-    every step for the backward pass.
+    The derivative is defined explicitly, since automatic differentiation would store the table of
+    every step of the elimination for the backward pass.
 
     Source: Murray 2016, Differentiation of the Cholesky decomposition.
     """
@@ -116,6 +116,6 @@ def orthogonal_basis(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
 def find_lapack() -> None:
     """Initialise JAX's LAPACK bindings, as JAX does when it lowers a program that calls LAPACK.
 
-    Without this, a program lowered by another process would call an address of zero.
+    Without this call, a program lowered by another process would call a null pointer.
     """
     jax.jit(jnp.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jnp.float32))

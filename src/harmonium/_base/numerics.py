@@ -21,14 +21,14 @@ def from_numpy(array: np.ndarray) -> Array:
     """Return a NumPy array as a JAX array in the current precision; the two may share memory.
 
     The type is passed explicitly, because JAX (0.10.1) would otherwise compile a program for each
-    new shape, which takes a hundred times as long.
+    new shape, which takes a hundred times as long as the conversion.
     """
     array = in_precision(array)
     return jnp.asarray(array, array.dtype)
 
 
 def in_precision(array: np.ndarray) -> np.ndarray:
-    """Return a NumPy array in JAX's current precision: float64 only if it is enabled."""
+    """Return a NumPy array in JAX's current precision: float64 only if `jax_enable_x64` is set."""
     dtype = jax.dtypes.canonicalize_dtype(array.dtype)
     if array.dtype == dtype:
         return array
@@ -37,17 +37,17 @@ def in_precision(array: np.ndarray) -> np.ndarray:
 
 
 def scalar(value: Any, dtype: Any) -> Array:
-    """Return a scalar of this type; no program is compiled for it."""
+    """Return a scalar of this type, without compiling a program."""
     return from_numpy(np.full((), value, dtype))
 
 
 def whole_number(value: int) -> Any:
-    """Return a whole number as an argument for which one program serves all values."""
+    """Return a whole number in a form that JAX traces, so that one program serves all values."""
     return np.int32(value)
 
 
 def filled(shape: tuple[int, ...], value: float, like: Array) -> Array:
-    """Return an array of one value, with the type of `like`; no program is compiled for it."""
+    """Return an array filled with a value, with the type of `like`, without compiling a program."""
     if isinstance(like, Tracer):
         return jnp.full(shape, value, like.dtype)
     return from_numpy(np.full(shape, value, like.dtype))
@@ -63,9 +63,9 @@ def zeros_like(array: Array) -> Array:
 def shapes_of(function: Callable, *arguments: Any, **named: Any) -> Any:
     """Return the shapes and types of a function's results, as `jax.eval_shape` does.
 
-    The function is traced once for all arguments of the same shapes that are otherwise equal, so
-    that checking every call takes a twentieth of the time. It must be long-lived, not created for
-    the call.
+    The function is traced only once for all calls with arrays of the same shapes and types and
+    equal other arguments, so that checking every call takes a twentieth of the time. The function
+    must be long-lived rather than created for each call.
     """
     leaves, structure = jax.tree.flatten((arguments, named))
     rest = tuple(
@@ -88,7 +88,7 @@ def _traced(called: Hashable, arrays: list[Array]) -> Any:
 def product(x: Any, y: Any) -> Any:
     """Return x @ y, multiplied in full float32 precision on every device.
 
-    By default, a GPU would round the factors to ten bits, and a TPU to seven.
+    By default, a GPU would round the mantissas of the factors to ten bits, and a TPU to seven bits.
     """
     with jax.default_matmul_precision("highest"):
         return x @ y
@@ -98,9 +98,9 @@ def product(x: Any, y: Any) -> Any:
 def softplus(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Return log(1 + e^x), whose derivative is the logistic function.
 
-    The derivative is defined explicitly because JAX would compute it from the value. That would
-    cost one more exponential and logarithm in every gradient, which needs only the logistic
-    function.
+    The derivative is defined explicitly because JAX would otherwise compute it from the value of
+    the function. Every gradient would then need another exponential and logarithm, although the
+    logistic function suffices.
     """
     return jax.nn.softplus(x)
 
@@ -109,7 +109,7 @@ softplus.defjvps(lambda dx, _, x: jax.nn.sigmoid(x) * dx)
 
 
 def log_expm1(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return log(e^x − 1) for x ≥ 0, the inverse softplus; 0 becomes the least positive x."""
+    """Return the inverse softplus log(e^x − 1) of x ≥ 0, with 0 replaced by a tiny number."""
     x = jnp.maximum(x, jnp.finfo(x.dtype).tiny)
     return x + jnp.log(-jnp.expm1(-x))
 
@@ -125,11 +125,11 @@ log_2cosh.defjvps(lambda dx, _, x: jnp.tanh(x) * dx)
 
 
 def normals(shape: tuple[int, ...], dtype: Any, *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
-    """Draw the same standard normal numbers as `jax.random.normal`, but faster for few columns.
+    """Draw the same numbers as `jax.random.normal`, but faster if there are few columns.
 
-    XLA's CPU backend vectorises along the last axis only, so three columns run at a quarter of the
-    speed. The numbers are therefore drawn in one row, which an optimization barrier preserves on
-    that backend.
+    XLA's CPU backend vectorises along the last axis only, so three columns are drawn at a quarter
+    of the speed. On a CPU, the numbers are therefore drawn as a single row, and an optimization
+    barrier keeps XLA from changing this.
     """
     if not is_cpu():
         return jax.random.normal(key, shape, dtype)
@@ -142,7 +142,7 @@ def computed_once(draws: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
     The function takes a square root, which leaves 0 and 1 unchanged. That backend computes a root
     only once, but would otherwise repeat cheap arithmetic, including Threefry's sums and shifts, in
-    every place that uses the draw. On a GPU the root would cost a kernel, so it is omitted.
+    every place that uses the draw. On a GPU, the root would cost an extra kernel, so it is omitted.
     """
     return jnp.sqrt(draws) if is_cpu() else draws
 
@@ -150,8 +150,9 @@ def computed_once(draws: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 def bernoulli_draws(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
     """Draw 1 with probability σ(inputs), else 0, from one uniform number for each input.
 
-    The condition u < 1/(1 + e^(−x)) is tested as u·(1 + e^(−x)) < 1, which needs no division. The
-    uniform numbers are on a grid of 2^(−23) (float32), so a probability is exact to within 1.2e−7.
+    The condition u < 1/(1 + e^(−x)) is tested as u·(1 + e^(−x)) < 1, which needs no division. In
+    float32, the uniform numbers are multiples of 2^(−23), so a probability is exact to within
+    1.2e−7.
     """
     return bernoulli_states(inputs, jax.random.uniform(key, inputs.shape, inputs.dtype))
 
@@ -207,7 +208,8 @@ def chosen_counts(
     """Return multinomial counts, the number of times each state occurs among `totals` draws.
 
     Each draw inverts the cumulative distribution by bisection, so the work is the largest total
-    times the logarithm of the number of states, and no array has an entry for each draw and state.
+    times the logarithm of the number of states, and no array needs an entry for each pair of a draw
+    and a state.
     """
     shape = jnp.broadcast_shapes(logits.shape[:-1], totals.shape)
     states = logits.shape[-1]
@@ -238,7 +240,7 @@ HIGH_RATE = 1e6  # above this rate a normal number suffices, as the skewness is 
 
 
 def poissons(rate: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
-    """Draw Poisson numbers with these means; for means above 10⁶, rounded normal numbers."""
+    """Draw Poisson numbers with the given means; above 10⁶, approximate them by rounded normals."""
     key_low, key_high = jax.random.split(key)
     words = jax.random.bits(key_low, (2,), jnp.uint32)  # JAX's function needs its own Threefry
     own = jax.random.wrap_key_data(words, impl="threefry2x32")
@@ -256,7 +258,7 @@ NEWTON_STEPS = 5
 
 
 def _fractions(far: Array) -> tuple[Array, Array]:
-    """Return 1/(s + b) and b = 2/(s + 3/(s + 4/…)) for s above `FAR` (Laplace)."""
+    """Return Laplace's continued fractions 1/(s + b) and b = 2/(s + 3/(s + 4/…)) for s ≥ `FAR`."""
     rest = jnp.zeros_like(far)
     for k in range(TERMS, 2, -1):
         rest = k / (far + rest)
@@ -265,7 +267,7 @@ def _fractions(far: Array) -> tuple[Array, Array]:
 
 
 def _near(t: Array) -> tuple[Array, Array]:
-    """Return t, raised to at least −FAR, and p(x > 0) for a normal number x with mean t."""
+    """Return max(t, −FAR), and P(x > 0) for a normal x with this mean and variance 1."""
     t = jnp.maximum(t, -FAR)
     return t, 0.5 * lax.erfc(-math.sqrt(0.5) * t)
 
@@ -274,9 +276,9 @@ def _near(t: Array) -> tuple[Array, Array]:
 def log_half_line(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Return log ∫ exp(t·x − ½x²) dx over x > 0, in nats: the logarithm of Mills' ratio at −t.
 
-    Its derivatives are the mean and the variance of a normal number with mean t and variance 1,
-    given that it is positive. Errors are below 1e−6 of the mean and 1e−5 of the variance for every
-    t.
+    Its first two derivatives are the mean and the variance of a normal number with mean t and
+    variance 1, given that the number is positive. For every t, the relative error of this mean is
+    below 1e−6, and the relative error of this variance is below 1e−5.
     """
     first, _ = _fractions(jnp.maximum(-t, FAR))
     near, above = _near(t)
@@ -294,7 +296,7 @@ def mean_half_line(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 @jax.custom_jvp
 def variance_half_line(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return the variance of the positive normal number whose mean is `mean_half_line`."""
+    """Return the variance of a normal number with mean t, variance 1, given that it is positive."""
     first, second = _fractions(jnp.maximum(-t, FAR))
     near, _ = _near(t)
     mean = mean_half_line(near)
@@ -315,9 +317,9 @@ variance_half_line.defjvps(lambda dt, variance, t: _skewness_of_half_line(varian
 def positive_normals(t: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
     """Draw normal numbers with mean t and variance 1, given that they are positive.
 
-    The cumulative distribution is inverted in closed form if t > 0, and by Newton's method for the
-    logarithm of the tail if t ≤ 0. This logarithm is convex, so iterations that start above the
-    root decrease towards it.
+    The cumulative distribution is inverted in closed form if t > 0, and by Newton's method, applied
+    to the logarithm of the tail probability, if t ≤ 0. This logarithm is concave, so iterations
+    that start above the root decrease towards the root.
     """
     uniforms = 1.0 - jax.random.uniform(key, t.shape, t.dtype)  # above 0
     above = jnp.maximum(t, 0.0)
@@ -339,7 +341,7 @@ NEAR_ZERO = 1.0  # for |t| below this, a power series is used
 
 
 def _series(t: Array, *coefficients: float) -> Array:
-    """Return the series c_0 + c_1·t² + c_2·t⁴ + …, with t clipped to `NEAR_ZERO`."""
+    """Return the series c_0 + c_1·t² + c_2·t⁴ + …, with |t| clipped at `NEAR_ZERO`."""
     square = jnp.minimum(jnp.abs(t), NEAR_ZERO) ** 2
     total = jnp.zeros_like(t)
     for coefficient in reversed(coefficients):
@@ -351,7 +353,8 @@ def _series(t: Array, *coefficients: float) -> Array:
 def log_interval(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Return log ∫ exp(t·x) dx over 0 < x < 1 = log [(e^t − 1)/t], in nats.
 
-    Its derivatives are the mean and the variance of a number with density ∝ e^(tx) on [0, 1].
+    Its first two derivatives are the mean and the variance of a number with density ∝ e^(tx) on [0,
+    1].
     """
     s = jnp.maximum(jnp.abs(t), NEAR_ZERO)
     far = jnp.maximum(t, 0.0) + jnp.log(-jnp.expm1(-s)) - jnp.log(s)

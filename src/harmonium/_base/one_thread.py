@@ -1,10 +1,11 @@
 """Single-threaded compilation of small programs, whose loops XLA should not divide among threads.
 
-XLA's compiler for CPUs divides a loop if it estimates 200,000 cycles, at ten cycles per byte and
-one per operation. A thousand random numbers reach this estimate but take 6 µs; starting a second
-thread takes about as long. No option changes this; it depends only on the number of threads of the
-compiling client. Small programs are therefore compiled by a client with one thread, and run by the
-usual client, which still divides large products.
+XLA's compiler for CPUs divides a loop among threads if it estimates that the loop takes 200,000
+cycles, at ten cycles per byte and one per operation. Drawing a thousand random numbers reaches this
+estimate, but takes only 6 µs, about as long as starting a second thread. No option changes this
+rule, which otherwise depends only on the number of threads of the compiling client. Small programs
+are therefore compiled by a client with one thread, and run by the usual client, which still divides
+large products.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NPROC = "NPROC"  # the environment variable for the number of threads of a new c
 
 
 def device_for(jaxpr: Any, usual: Any) -> Any:
-    """Return the device for which a program is compiled: the usual one or a single-threaded one.
+    """Return the device for which a program is compiled: the usual or a single-threaded device.
 
     Args:
         jaxpr: the program.
@@ -41,7 +42,7 @@ def device_for(jaxpr: Any, usual: Any) -> Any:
 
 
 def _jax_keeps_programs() -> bool:
-    """Return whether JAX's own cache of programs is in use, which other clients cannot share."""
+    """Return whether JAX's own cache of programs, which other clients cannot share, is in use."""
     values = jax.config.values
     return bool(values["jax_enable_compilation_cache"] and values["jax_compilation_cache_dir"])
 
@@ -66,7 +67,7 @@ def has_loop(jaxpr: Any) -> bool:
 
 
 def _parts_of(equation: Any) -> Iterator[Any]:
-    """Yield the bodies of the loops, branches and functions of an equation of a jaxpr."""
+    """Yield the jaxprs in an equation's parameters: bodies of loops, branches and functions."""
     for value in equation.params.values():
         for part in value if isinstance(value, tuple | list) else [value]:
             if isinstance(part, core.ClosedJaxpr):

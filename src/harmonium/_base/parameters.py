@@ -1,8 +1,7 @@
 """The division of a model's arrays into parameters and data.
 
-A temperature or a path between models acts on parameters only. Masks and the values of clamped
-units are data, which never change with the parameters. A layer or a weight class declares its data
-fields with `data_field`.
+Tempering and annealing between models act on parameters only. Masks and the values of clamped units
+are data, which remain fixed. A layer or a weight class declares its data fields with `data_field`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Communication between the processes of a run, which all make the same calls in the same order.
 
-Only this module queries the process index and the number of processes. With a single process, these
-functions have no effect beyond the call itself.
+Only this module queries the process index and the number of processes. With a single process,
+nothing is communicated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHARED: tuple[type[HarmoniumError], ...] = (ModelFileError, InputError)
 
 
 def are_several() -> bool:
-    """Return whether several `jax.distributed` processes compute together; uses no device."""
+    """Return whether several `jax.distributed` processes compute together; this uses no device."""
     return jax.distributed.is_initialized() and jax.process_count() > 1
 
 
@@ -36,7 +36,7 @@ def process_index() -> int:
 
 
 def is_first() -> bool:
-    """Return whether this is the first process, which prints and writes files for all."""
+    """Return whether this is the first process, which prints and writes files for all processes."""
     return process_index() == 0
 
 
@@ -57,11 +57,11 @@ def from_first(value: T) -> T:
 
 
 def check_same(name: str, value: Any, expected: str, advice: str) -> None:
-    """Reject a value that differs between processes, as they would wait forever for each other.
+    """Reject a value that differs between processes, which would then wait for each other forever.
 
     Raises:
-        InputError: in all processes, if any process's value (representable in JSON) differs from
-            the first process's value.
+        InputError: in some process, the value (representable in JSON) differs from the value in the
+            first process. All processes raise the error.
     """
     differing = np.flatnonzero(_gathered(int(value != from_first(value))))
     if len(differing):
@@ -75,14 +75,14 @@ def check_same(name: str, value: Any, expected: str, advice: str) -> None:
 
 
 def _gathered(number: int) -> np.ndarray:
-    """Return an array of the numbers that the processes passed."""
+    """Return an array with one number from each process."""
     if not are_several():
         return np.array([number])
     return np.asarray(multihost_utils.process_allgather(np.array(number, np.int32)))
 
 
 class _Acting:
-    """A flag: whether the first process is acting alone, without waiting for the others."""
+    """A flag: whether the first process is acting alone, without waiting for other processes."""
 
     alone = False
 
@@ -90,9 +90,10 @@ class _Acting:
 def by_first(function: Callable[P, T]) -> Callable[P, T]:
     """Wrap a function so that only the first process calls it, for example to write a file.
 
-    The function is called when all processes have reached it, so that none of them still reads
-    files that it changes. All processes return its result, which must be representable in JSON, or
-    raise its error. The function cannot gather arrays from the other processes, which are waiting.
+    The function is called when all processes have reached it, so that no process is still reading
+    files that the function changes. All processes return the result, which must be representable in
+    JSON, or raise the function's error. The function cannot gather arrays from the other processes,
+    which are waiting.
     """
 
     @functools.wraps(function)
@@ -125,7 +126,7 @@ def by_first(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _result(outcome: dict[str, Any]) -> Any:
-    """Return the result in the first process's outcome, or raise the error in it."""
+    """Return the result of the first process's call, or raise the error of that call."""
     if "system" in outcome:
         raise OSError(*outcome["system"])
     if "kind" in outcome:

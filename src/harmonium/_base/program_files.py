@@ -2,8 +2,8 @@
 
 A file's name is a digest of everything that the program depends on: a description of the compiled
 function, the code of this package, the versions of the packages used, the settings of JAX and XLA,
-and the device with its processor's features. With another version or on another computer no file
-is found, and the program is compiled.
+and the device with its processor's features. With another version of a package, or on another
+computer, no file is found, and the program is compiled.
 
 Files are written atomically and checked before use. A file that is damaged, or cannot be read or
 written, is ignored. Programs are code: the folder must be as trusted as JAX's own cache or the
@@ -133,7 +133,7 @@ class Content(NamedTuple):
 
 
 def content_of(lowered: Any, program: Any) -> Content | None:
-    """Return the storable parts of a program, or None if the program is bound to its process.
+    """Return a program in storable form, or None if other processes could not run the program.
 
     Args:
         lowered: the lowered program.
@@ -151,7 +151,7 @@ def content_of(lowered: Any, program: Any) -> Content | None:
 
 
 def read(name: str, count: int) -> tuple[Any, Any] | None:
-    """Return a program and the outline of its result from a file, or None if there is no file.
+    """Return a program from a file, and the tree of its result; None if there is no valid file.
 
     Args:
         name: the file's name, from `name_of`.

@@ -1,4 +1,4 @@
-"""Compiled functions whose programs are kept in files, so that later processes need not trace them.
+"""Compiled functions whose programs are kept in files, so that later processes need no tracing.
 
 Tracing and compiling a program takes a second; running it takes a millisecond. JAX's own cache
 saves only the compilation. Here the executable itself is kept in a file (`program_files`), whose
@@ -46,7 +46,7 @@ KNOWN_PACKAGES = frozenset(("harmonium", *program_files.PACKAGES, "builtins", "f
 
 
 class UnknownPartError(Exception):
-    """A program depends on something that cannot be described."""
+    """Raised if a program depends on something that cannot be described."""
 
 
 # This is not a NamedTuple, because a NamedTuple would be a node of the tree, not a leaf.
@@ -134,13 +134,13 @@ class Program(Generic[P, T]):
         return executable(arrays)
 
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """Return the lowered program, as for `jax.jit`, to inspect what is compiled."""
+        """Return the lowered program, as `lower` of a `jax.jit` function does, for inspection."""
         return self._jitted.lower(*args, **kwargs)  # pyright: ignore[reportAttributeAccessIssue]
 
     def _first_run(
         self, leaves: list[Any], structure: Any, arrays: list[jax.Array | np.ndarray]
     ) -> tuple[Executable, Any]:
-        """Return a program for these argument types, from a file or compiled, and its result."""
+        """Read or compile a program for these argument types; run and return it, and its result."""
         name = None
         if program_files.are_kept():
             arguments = jax.tree.unflatten(structure, [_kind_of(leaf) for leaf in leaves])
@@ -166,7 +166,7 @@ class Program(Generic[P, T]):
         arrays: list[jax.Array | np.ndarray],
         name: str | None,
     ) -> Executable:
-        """Compile the function for these types of arguments; write it to the file of this name."""
+        """Compile the function for these argument types; write the program to a file, if named."""
         put_back = [_put_back(leaf) for leaf in leaves]
         result = None
 
@@ -197,7 +197,7 @@ class Program(Generic[P, T]):
 def _compiled(
     traced: Any, count: int, *, is_kept: bool
 ) -> tuple[Any, program_files.Content | None]:
-    """Compile a traced function; return the program and its storable parts.
+    """Compile a traced function; return the program, and its parts to be stored in a file, if any.
 
     Args:
         traced: the traced function.
@@ -243,7 +243,7 @@ def compiled(function: Callable[P, T]) -> Program[P, T]:
 
 
 def _put_back(leaf: Any) -> Callable[[Iterator[jax.Array]], Any]:
-    """Return a function that replaces an array by the next traced value, and keeps other leaves."""
+    """Return a function that restores a leaf: an array from the next traced value, others as is."""
     if not isinstance(leaf, jax.Array | np.ndarray):
         return lambda _: leaf
     if not _is_key(leaf):
@@ -258,7 +258,7 @@ def _is_key(leaf: jax.Array | np.ndarray) -> bool:
 
 @functools.cache
 def _kind_of_numpy(shape: tuple[int, ...], dtype: np.dtype) -> tuple[Any, Any]:
-    """Return the shape and type of a NumPy array, as for the corresponding JAX array."""
+    """Return the JAX type and placement that a NumPy array of this shape and dtype would have."""
     place = jax.sharding.SingleDeviceSharding(device())
     return jax.typeof(jax.ShapeDtypeStruct(shape, dtype)), place
 
@@ -282,11 +282,11 @@ def _are_here(arrays: list[jax.Array | np.ndarray]) -> bool:
 
 
 def described(*values: Any) -> str:
-    """Return a text that identifies values, so that values with equal texts can share a program.
+    """Return a string that identifies values; values with equal strings can share a program.
 
-    Arrays are described by their entries, and `jax.ShapeDtypeStruct`, which represents an array
-    argument, by its shape and type. Functions are described by their location in the code of a
-    known package and by the values in their closures; types by their names.
+    An array is described by its entries, and a `jax.ShapeDtypeStruct`, which represents an array
+    argument, by its shape and type. A function is described by its location in the code of a known
+    package and by the values in its closure, and a type by its name.
 
     Raises:
         UnknownPartError: the values contain anything else.
@@ -350,7 +350,7 @@ def _words_of_array(array: Any) -> Iterator[str]:
 def _words_of_function(value: types.FunctionType, around: frozenset[int]) -> Iterator[str]:
     """Yield the words that describe a nested function: its location and its closure.
 
-    The code of its package is known, so the line identifies the function.
+    The package's code is part of the file's name, so the location identifies the function.
     """
     _check_known(value.__module__)
     yield f"{value.__module__}:{value.__qualname__}:{value.__code__.co_firstlineno}"
@@ -371,7 +371,7 @@ def _name_of(value: Any) -> str:
 
 
 def _is_found_by_name(value: Any) -> bool:
-    """Return whether looking up a value's name in its module yields the value."""
+    """Return whether looking up a value's name in the value's module yields the value itself."""
     owner: Any = sys.modules.get(getattr(value, "__module__", None) or "")
     for name in getattr(value, "__qualname__", "<locals>").split("."):
         owner = getattr(owner, name, None)

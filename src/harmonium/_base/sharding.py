@@ -3,7 +3,7 @@
 A mesh of devices has an axis "data", over which rows and chains are distributed, an axis "hidden",
 over which the columns of W are distributed, or both. The results do not depend on the mesh, because
 random numbers depend only on a key and a position. Only the last digits may differ, because sums
-over devices are taken in another order.
+over devices are computed in a different order.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ T = TypeVar("T")
 def use_mesh(mesh: Mesh | Mapping[str, int] | None) -> Iterator[None]:
     """Distribute the computations within this context over the devices of a mesh.
 
-    Training, sampling, annealing and scores need no other change: all states pass through the two
-    products with W, in which their rows are distributed over the axis "data".
+    Training, sampling, annealing and scoring need no other change: all states pass through the two
+    products with W, in which the rows of the states are distributed over the axis "data".
 
     Args:
         mesh: the sizes of the axes of a mesh of JAX's devices, such as {"data": 4, "hidden": 2}, or
@@ -82,8 +82,8 @@ def checked_mesh(mesh: Any, name: str = "mesh") -> Mesh:
     there = jax.device_count()
     if wanted > there:
         raise InputError(
-            f"{name}: expected at most {there} devices, which JAX has here; got {wanted}; on a CPU,"
-            f" XLA_FLAGS=--xla_force_host_platform_device_count={wanted} makes as many."
+            f"{name}: expected no more devices than JAX finds here ({there}); got {wanted}; on a"
+            f" CPU, set XLA_FLAGS=--xla_force_host_platform_device_count={wanted} to simulate them."
         )
     if devices is None:
         devices = np.array(jax.devices()[:wanted]).reshape(*sizes.values())
@@ -104,7 +104,7 @@ def size_of_axis(axis: str) -> int:
 
 
 def with_rows_spread(states: Array) -> Array:
-    """Return states of shape (..., rows, units), distributing the rows if they divide evenly."""
+    """Return states of shape (..., rows, units), with rows distributed if evenly divisible."""
     devices = size_of_axis(ROWS)
     if devices == 1 or states.ndim < 2 or states.shape[-2] % devices:
         return states
@@ -112,7 +112,7 @@ def with_rows_spread(states: Array) -> Array:
 
 
 def with_weights_spread(tree: T, shape: tuple[int, ...]) -> T:
-    """Return a tree with the columns of arrays shaped like W distributed, if possible."""
+    """Return a tree in which the columns of arrays shaped like W are distributed, if possible."""
     devices = size_of_axis(HIDDEN)
     if devices == 1 or shape[-1] % devices:
         return tree
@@ -131,11 +131,11 @@ def _placed(array: Array, spec: PartitionSpec) -> Array:
 
 
 def summed_over_rows(function: Callable[..., T], model: Any, *rows: Any) -> T:
-    """Return function(model, *rows), for a function that is a sum over rows.
+    """Return `function(model, *rows)`, for a function that sums over rows.
 
-    Each device sums over its own rows, and these sums are added in one exchange. By default, XLA
-    exchanges every product that sums over rows, even if such products are then subtracted from one
-    another. The rows are trees of arrays whose first axis is the row.
+    Each device sums over its own rows, and these sums are added in a single all-reduce. By default,
+    XLA would exchange every product that sums over rows, even if such products are then subtracted
+    from one another. Each of `rows` is a tree of arrays whose first axis indexes the rows.
     """
     devices = size_of_axis(ROWS)
     if devices == 1 or any(len(leaf) % devices for leaf in jax.tree.leaves(rows)):
@@ -167,11 +167,11 @@ def check_divisible(name: str, count: int, axis: str) -> None:
 
 
 def clock() -> float:
-    """Return a time in seconds, which is the first process's time in every process.
+    """Return a time in seconds; all processes receive the time of the first process.
 
     Decisions based on measured times, such as the number of updates in a chunk, are therefore the
-    same in all processes. Long computations call this often, so signals to one of the processes are
-    handled here by all of them.
+    same in all processes. Long computations call this function often, so it is also where all
+    processes handle the signals that any process receives.
     """
     now = np.array([time.perf_counter()])
     asked = Asked.number
@@ -185,14 +185,14 @@ def clock() -> float:
 
 
 def whole(array: Array) -> Array:
-    """Return the complete array, gathered from all processes; all processes must call this."""
+    """Return the complete array, gathered from all processes, all of which must call this."""
     if array.is_fully_addressable or array.is_fully_replicated:
         return array
     return jnp.asarray(multihost_utils.process_allgather(array, tiled=True))
 
 
 def fetched(array: Any) -> np.ndarray:
-    """Return a complete NumPy array, gathered from all processes; all processes must call this."""
+    """Return a complete NumPy array, gathered from all processes, all of which must call this."""
     if isinstance(array, jax.Array):
         array = whole(array)
     return np.asarray(array)

@@ -13,8 +13,9 @@ class Asked:
     """The last signal that has not been handled, if any.
 
     An exception from a handler can be lost if Python discards it, as in a callback of the garbage
-    collector. It is then raised again at the next chunk of updates (`sharding.clock`), which is
-    also the only place where several processes handle a signal, all of them together.
+    collector. The signal is therefore handled again at the next chunk of updates
+    (`sharding.clock`), which is also the only place where several processes handle a signal, all of
+    them together.
 
     Attributes:
         number: the signal's number, or 0 if there is none.
@@ -30,7 +31,7 @@ class Asked:
 
     @classmethod
     def hear(cls, number: int) -> None:
-        """Remember a signal until it is handled; called by signal handlers."""
+        """Remember a signal until it is handled; signal handlers call this method."""
         cls.number = number
         cls.heard_at = time.monotonic()
 

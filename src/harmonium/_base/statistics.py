@@ -17,7 +17,7 @@ class Estimate(NamedTuple):
     Attributes:
         value: the estimate from all groups together.
         stderr: the standard error of the estimate; NaN if there are fewer than two groups.
-        groups: number of groups.
+        groups: the number of groups.
     """
 
     value: float
@@ -33,7 +33,7 @@ class Estimate(NamedTuple):
 
 
 def student_95(freedom: int) -> float:
-    """Return the value that Student's |T| exceeds with probability 5 %.
+    """Return the 97.5 % quantile of Student's t distribution with `freedom` degrees of freedom.
 
     Source: Abramowitz & Stegun 1964, finite sums 26.7.3 and 26.7.4, here solved by bisection.
     """
@@ -120,10 +120,10 @@ def most_expected(count: float) -> float:
 
 
 def jackknife(estimator: Callable[..., float], *samples: np.ndarray, groups: int) -> Estimate:
-    """Return an estimate and its standard error by leaving out one group of chains at a time.
+    """Return an estimate and its jackknife standard error, leaving out one group at a time.
 
-    Chains that have interacted, such as through resampling, belong to one group; different groups
-    must be independent. Entry i of n of a sample belongs to group ⌊i·groups/n⌋.
+    Chains that have interacted, for example through resampling, belong to the same group; different
+    groups must be independent. Entry i of a sample of n entries belongs to group ⌊i·groups/n⌋.
 
     Args:
         estimator: a function that computes a number from the samples.
@@ -194,7 +194,7 @@ def resampled(weights: Any, n: int, offset: Any) -> Any:
 
 
 def same_distribution(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """Test whether two sets of independent draws agree, by a Mann–Whitney test of each feature.
+    """Test whether two sets of draws have the same distribution, by one test of each feature.
 
     Args:
         ours: features of the first set of draws, shape (features, n).

@@ -1,8 +1,8 @@
 """A faster implementation of JAX's random numbers on a CPU, with identical results.
 
 On a CPU, JAX lowers Threefry to a loop, so that each round passes through memory. Here the rounds
-are unrolled, so that XLA fuses all rounds, and the use of the bits, into one pass. A key of this
-type draws the same numbers as the Threefry key with the same data.
+are unrolled, so that XLA fuses all rounds, and the use of the bits, into one pass. A key of the
+faster type, which is defined here, draws the same numbers as the Threefry key with the same data.
 
 XLA repeats cheap arithmetic in every place that uses it, and treats a hundred additions and shifts
 as cheap. Keys are derived from keys. If a key were recomputed inside each draw that uses it,
@@ -46,7 +46,7 @@ def key_of(seed: int) -> PRNGKeyArray:
 
 
 def split(key: PRNGKeyArray, count: int = 2) -> Any:
-    """Return the keys of `jax.random.split`, computed without the device if the key is known."""
+    """Return the keys of `jax.random.split`, computed on the host if the key is concrete."""
     words = _words_of(key)
     if words is None:
         return jax.random.split(key, count)
@@ -54,7 +54,7 @@ def split(key: PRNGKeyArray, count: int = 2) -> Any:
 
 
 def fold_in(key: PRNGKeyArray, number: int | Array) -> PRNGKeyArray:
-    """Return the key of `jax.random.fold_in`, computed without the device if the key is known."""
+    """Return the key of `jax.random.fold_in`, computed on the host if the key is concrete."""
     words = _words_of(key)
     if words is None or not isinstance(number, int):
         return jax.random.fold_in(key, number)
@@ -67,7 +67,7 @@ def _key(words: tuple[int, int]) -> PRNGKeyArray:
 
 
 def _words_of(key: PRNGKeyArray) -> tuple[int, int] | None:
-    """Return the two words of a key of this type, or None if it has another type or is traced."""
+    """Return the two words of a key of the faster type; None if the type differs or is traced."""
     if isinstance(key, Tracer) or key.dtype != KIND_OF_KEYS or key.shape:
         return None
     data = np.asarray(jax.random.key_data(key)).tolist()
@@ -89,7 +89,7 @@ def _hashed_words(key: tuple[int, int], count: int) -> tuple[int, int]:
 
 
 def quick(key: PRNGKeyArray) -> PRNGKeyArray:
-    """Return a key that draws the same numbers faster; keys of other types are unchanged."""
+    """Return a key that draws the same numbers faster; return other types of keys unchanged."""
     # This setting, the default since 2025, computes each number from its own count.
     counted = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
     data = key
@@ -104,7 +104,7 @@ def quick(key: PRNGKeyArray) -> PRNGKeyArray:
 
 @jax.jit
 def _hashed(key: Array, counts: Array) -> tuple[Array, Array]:
-    """Return the Threefry hash, two words, of each count below 2^32."""
+    """Return the Threefry hash, which consists of two words, of each count below 2^32."""
     words = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(PARITY))
     x = jnp.broadcast_to(words[0], counts.shape)
     y = counts + words[1]

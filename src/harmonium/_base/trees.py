@@ -45,7 +45,7 @@ def maximum_spanning_tree(
 
 
 def with_root_at_centre(parents: np.ndarray) -> np.ndarray:
-    """Return the parents of the same tree, rooted at the middle of its longest path."""
+    """Return the parents of a tree after moving its root to the middle of its longest path."""
     neighbours: list[list[int]] = [[] for _ in parents]
     for vertex, parent in enumerate(parents):
         if parent != NONE:

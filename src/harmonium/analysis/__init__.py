@@ -1,4 +1,4 @@
-"""Analyses of a trained model: couplings, gauges, entropy, mutations, trees, units in words."""
+"""Analyses of a trained model: couplings, gauges, entropy, mutations, trees, unit descriptions."""
 
 from .couplings import Couplings as Couplings
 from .couplings import contact_scores as contact_scores

@@ -1,10 +1,10 @@
-r"""Effective couplings: the fields, pair and higher-order interactions that W implies.
+r"""Effective couplings: the fields and interactions that hidden units induce among visible units.
 
-An RBM's log p(v) = −U(v) + Γ(vW) − log Z, with the energy U of the visible units and the cumulant
-generating function Γ of the hidden units, is a sum of terms for single units, pairs, triples and so
-on. In the zero-sum gauge this sum is unique: each term sums to zero over the states of any of its
-units. The term of the units i, j, … is log p averaged over all other units, minus the terms of
-fewer units.
+The log-probability of an RBM, log p(v) = −U(v) + Γ(vW) − log Z, where U is the energy of the
+visible units and Γ the cumulant generating function of the hidden units, can be expanded in terms
+for single units, pairs, triples and so on. In the zero-sum gauge this expansion is unique: each
+term sums to zero over the states of any of its units. The term of the units i, j, … is the mean of
+log p over the states of all other units, minus the terms of all smaller subsets of these units.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ MOST_ROWS = 200  # number of rows over which couplings are averaged
 
 
 class Couplings(NamedTuple):
-    """Terms of log p(v), one for each tuple of visible units.
+    """Interaction terms of log p(v), one for each tuple of visible units.
 
     Attributes:
         units: the units of each term, shape (terms, order).
         values: the terms in nats, shape (terms, q, …, q), with an axis for each unit, in the order
             of `states`; 0 for states that a unit lacks.
         states: the values of each unit in the user's coding, shape (visible units, q); padded with
-            NaN. For spins −1 and +1, the coupling J of J·s·s′ is `values[:, 1, 1]`.
+            NaN. For spins s and s′ of ±1, `values[:, 1, 1]` is the coupling J in the term J·s·s′.
 
     Example:
         >>> rbm = hm.RBM(hm.Ising(3), hm.Gaussian(1), [[1.0], [2.0], [3.0]])
@@ -82,11 +82,11 @@ def effective_couplings(
         J_ij(a, b) = Σ_μ ⟨Γ_μ(w_iμ(a) + w_jμ(b) + X_μ)⟩, centred over a and over b,
 
     where w_iμ(a) is the input to hidden unit μ from unit i in state a, X_μ the input from all other
-    visible units, ⟨·⟩ the mean over X_μ, and Γ_μ the cumulant generating function of the unit. By
-    default, the states of the other visible units are assumed equally likely and X_μ normal, which
-    is exact for Gaussian hidden units and in the limit of many visible units. With `around`, X_μ is
-    computed from given rows, which yields the effective terms near the data. Terms of order 1
-    are the fields and include −U.
+    visible units, ⟨·⟩ the mean over X_μ, and Γ_μ the cumulant generating function of hidden unit μ.
+    By default, the states of the other visible units are assumed equally likely and X_μ normal,
+    which is exact for Gaussian hidden units and in the limit of many visible units. With `around`,
+    X_μ is computed from given rows, which yields the effective terms near the data. The terms of
+    order 1 are the fields, and include the contribution of −U.
 
     Args:
         rbm: a model with discrete visible units, and hidden units that are independent given v.
@@ -144,11 +144,11 @@ def effective_couplings(
 
 
 def contact_scores(couplings: Couplings, *, without: int | None = None) -> Float[np.ndarray, "n n"]:
-    """Return each pair's coupling strength: its Frobenius norm with average-product correction.
+    """Return the strength of each pair's coupling: a norm with average-product correction.
 
-    S_ij = F_ij − F_i F_j / F, where F_ij is the norm of the pair's term, F_i its mean over all
-    other units j, and F its mean over all pairs. The subtracted product is the part explained by
-    the variability of each unit alone.
+    S_ij = F_ij − F_i F_j / F, where F_ij is the Frobenius norm of the pair's term, F_i the mean of
+    F_ij over all other units j, and F the mean over all pairs. The subtracted product is the part
+    explained by the variability of each unit alone.
 
     Args:
         couplings: couplings of order 2 for all pairs.
@@ -173,8 +173,8 @@ def contact_scores(couplings: Couplings, *, without: int | None = None) -> Float
     order = couplings.units.shape[1]
     if order != 2 or len(couplings.units) != n * (n - 1) // 2:
         raise InputError(
-            f"couplings: expected all pairs; got {len(couplings.units)} terms of order {order};"
-            " use effective_couplings(rbm)."
+            f"couplings: expected terms of order 2 for all {n * (n - 1) // 2} pairs; got"
+            f" {len(couplings.units)} of order {order}; use effective_couplings(rbm)."
         )
     values = couplings.values
     if without is not None:
@@ -197,8 +197,8 @@ def values_of_units(layer: AbstractLayer) -> Float[np.ndarray, "units most"]:
     """
     if layer.n_states is None or not has_independent_units(layer):
         raise InputError(
-            "rbm: expected independent visible units of a few values each, such as Bernoulli, Ising"
-            f" or Potts; got {layer}."
+            "rbm: expected independent visible units with few values each, such as Bernoulli, Ising"
+            f" or Potts units; got {layer}."
         )
     values: list[list[int]] = [[] for _ in range(layer.n_units)]
     # The search is complete when the product of the numbers of values equals the number of states,
@@ -229,12 +229,12 @@ def _checked_terms(units: Sequence[Sequence[int]] | None, order: int, n: int) ->
             f" got {units!r:.80}."
         )
     if (np.diff(np.sort(terms, axis=1), axis=1) == 0).any():
-        raise InputError("units: expected different units in a term; got a repeated unit.")
+        raise InputError("units: expected distinct units in each term; got a repeated unit.")
     return terms
 
 
 def _contributions(rbm: RBM, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each visible unit's input to h, and its energy U, in each of its states."""
+    """Return the input to h and the energy U of each visible unit in each of its states."""
     visible = rbm.visible
     weights = rbm.dense_weights
     contributions = []
@@ -247,7 +247,7 @@ def _contributions(rbm: RBM, states: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 class _Inputs(NamedTuple):
-    """Inputs to h over which the terms are averaged: nodes of a normal density, or rows.
+    """The inputs to h over which terms are averaged: normal quadrature nodes, or given rows.
 
     Attributes:
         totals: total inputs from all units in each case, shape (cases, hidden).
@@ -292,8 +292,8 @@ def _inputs_of_rows(
     if not matches.any(-1).all():
         row, unit = (int(k) for k in np.argwhere(~matches.any(-1))[0])
         raise InputError(
-            f"around: expected rows of states; got {rows[row, unit]:g} in column {unit};"
-            " draw grey levels as 0 or 1 first."
+            f"around: expected a state of the unit in each cell; got {rows[row, unit]:g} in column"
+            f" {unit}; binarise grey levels first."
         )
     place = matches.argmax(-1)
     parts = np.take_along_axis(contributions[None], place[:, :, None, None], axis=2)[:, :, 0]
@@ -317,12 +317,12 @@ def _values_of_terms(
     inputs: _Inputs,
     negative_energies: Float[Array, "units states"],
 ) -> Array:
-    """Return the values of terms, shape (terms, q, …, q)."""
+    """Return the terms of these tuples of units in the zero-sum gauge, shape (terms, q, …, q)."""
     order = terms.shape[1]
     q = contributions.shape[1]
 
     def on_axis(values: Array, axis: int) -> Array:
-        """Move values of shape (terms, q, …) to the axis of one unit of the term."""
+        """Reshape (terms, q, …) so that the q states are on the axis of one unit of each term."""
         shape = [len(terms), *[1] * order, *values.shape[2:]]
         shape[1 + axis] = q
         return values.reshape(shape)

@@ -1,9 +1,9 @@
 """Gauges: choices among the many sets of parameters with the same p(v).
 
-A continuous hidden unit h may be replaced by s·h with its weights divided by s, and a constant may
-be added to the weights of all states of a Potts site if the other layer's biases compensate. Single
-weights are therefore meaningless until a gauge is fixed. Each function here returns a model with
-the same p(v) in a particular gauge, and rejects models whose p(v) would change.
+A continuous hidden unit h may be replaced by s·h if its weights are divided by s, and a constant
+may be added to the weights of all states of a Potts site if the other layer's biases compensate.
+Individual weights therefore have no meaning until a gauge is fixed. Each function here returns a
+model with the same p(v) in a particular gauge, and rejects models whose p(v) would change.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ __all__ = ["unit_hidden_variance", "unit_weight_norms", "zero_sum"]
 def unit_hidden_variance(rbm: RBM, data: Any, weights: Any = None) -> RBM:
     """Return the model rescaled so that hidden units have variance 1 over the rows of `data`.
 
-    The variance of h is taken over random rows v and draws of h from p(h | v). A unit that does not
-    vary is left unchanged.
+    The variance of h is computed over rows v drawn at random and h drawn from p(h | v). A unit that
+    does not vary is left unchanged.
 
     Args:
         rbm: a model whose hidden units can be rescaled, such as Gaussian or DReLU units.
@@ -87,7 +87,7 @@ def unit_weight_norms(rbm: RBM) -> RBM:
 
 
 def _with_scales(rbm: RBM, scale: np.ndarray) -> RBM:
-    """Return the model of h / scale, where `rbm` is a model of h; a scale of 0 is treated as 1."""
+    """Return the model with hidden units h / scale in place of h; a scale of 0 is treated as 1."""
     scale = np.where(scale > 0, scale, 1.0)
     return rewritten(rbm.T, 1.0 / scale, np.zeros(len(scale))).T
 
@@ -99,7 +99,7 @@ def zero_sum(rbm: RBM) -> RBM:
     replacing W by W − c leaves p(v) unchanged if c is added to the other layer's bias.
 
     Raises:
-        InputError: no layer has such units, or the weight class cannot represent the result.
+        InputError: no layer has one-hot units, or the weight class cannot represent the result.
 
     Example:
         >>> rbm = hm.RBM(hm.Potts(1, 3), hm.Bernoulli(1), [[3.0], [0.0], [0.0]])
@@ -116,7 +116,7 @@ def zero_sum(rbm: RBM) -> RBM:
 
 
 def _sites(layer: AbstractLayer) -> np.ndarray:
-    """Return a mask of the units whose columns have the same sum in every state."""
+    """Return a mask of the one-hot units, whose columns have the same sum in every state."""
     columns, changes = proposals_from(layer, layer.sample_without_inputs((), key=key_of(0)))
     mask = np.zeros(layer.n_units, bool)
     if len(columns):
@@ -127,7 +127,7 @@ def _sites(layer: AbstractLayer) -> np.ndarray:
 
 
 def _centred(rbm: RBM, mask: np.ndarray) -> RBM:
-    """Return the model with weights that sum to 0 over the columns of these visible units."""
+    """Return the model whose weights and biases sum to 0 over the columns of units in `mask`."""
     visible = rbm.visible
     weights = rbm.dense_weights
     counts = visible.fold(jnp.ones(visible.size, visible.dtype))

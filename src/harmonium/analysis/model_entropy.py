@@ -43,8 +43,8 @@ class Entropy(NamedTuple):
 def entropy(rbm: RBM, samples: Any, *, log_z_found: LogZ | None = None, key: Any = None) -> Entropy:
     """Return the entropy of p(v), S = log Z + ⟨F(v)⟩, with the mean over draws from the model.
 
-    For discrete units e^S is the effective number of states. For real units S is the differential
-    entropy, in the units of measurement of the rows.
+    For discrete units e^S is the effective number of states. For real-valued units S is the
+    differential entropy, which depends on the units of measurement of the rows.
 
     Args:
         rbm: the model.

@@ -57,7 +57,7 @@ def single_changes(rbm: RBM, row: Any) -> Float[np.ndarray, "units states"]:
 
 @compiled
 def _log_odds(rbm: RBM, v: Array, others: Array) -> Array:
-    """Return F(v) − F(v′), summed unit by unit to avoid cancellation of large numbers."""
+    """Return F(v) − F(v′), as a sum of differences of single units, to avoid cancellation."""
     visible = rbm.visible
     hidden = rbm.hidden
     energies = visible.unit_energies(others) - visible.unit_energies(v)

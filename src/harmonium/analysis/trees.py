@@ -1,4 +1,4 @@
-"""The best dependence tree: a baseline between independent columns and a model."""
+"""The best dependence tree: a baseline between the independent-columns model and an RBM."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ FOLDS = 4
 def tree_log_likelihood(
     train: Any, rows: Any, weights: Any = None, *, numbers: Any = None
 ) -> float:
-    """Return the mean log-likelihood of rows under the best tree fitted to training rows, in nats.
+    """Return the mean log p of rows, in nats, under the best dependence tree of training rows.
 
-    The value is exact, so it is a baseline for models with estimated likelihoods.
+    The value is exact, and can serve as a baseline for models whose likelihoods are estimated.
     `dependence_forest` returns the tree itself.
 
     Args:
@@ -80,7 +80,7 @@ def tree_log_p(
 
 
 def _codes(rows: np.ndarray, are_numbers: np.ndarray) -> tuple[np.ndarray, list[int | None]]:
-    """Return the index of each cell's value in its column, and each column's number of values."""
+    """Return each cell's index among its column's distinct values, and the numbers of values."""
     codes = np.full(rows.shape, np.nan)
     counts: list[int | None] = []
     for place, column in enumerate(rows.T):
@@ -151,16 +151,16 @@ class DependenceForest(NamedTuple):
 
 
 class _States(NamedTuple):
-    """States that depend on a parent's states: log p(s | s'), shape (parent states, own states)."""
+    """A discrete column given a discrete parent: log p(s | s'), shape (parent's states, states)."""
 
     log_p: np.ndarray
 
     def log_p_given(self, codes: np.ndarray, of_parent: np.ndarray) -> np.ndarray:
-        """Return log p of states, given the parent's states; 0 if a state is missing."""
+        """Return log p of observed states, given the observed states of the parent."""
         return self.log_p[of_parent.astype(int), codes.astype(int)]
 
     def message(self, codes: np.ndarray, below: np.ndarray) -> np.ndarray:
-        """Return log Σ_s p(s | s′) e^below(s), over the observed state or, if missing, all."""
+        """Return log Σ_s p(s | s′) e^below(s) over the observed state s, or all s if missing."""
         is_known = ~np.isnan(codes)
         seen = codes[is_known].astype(int)
         result = np.empty((len(codes), len(self.log_p)))
@@ -171,9 +171,10 @@ class _States(NamedTuple):
 
 
 class _Normal(NamedTuple):
-    """A number that depends on its parent: x ~ N(mean + slope · parent, variance).
+    """A real column given its parent: x ~ N(mean + slope · parent, variance).
 
-    If the parent has states, each state has its own mean and variance, and the slope is 0.
+    If the parent is discrete, there are a mean and a variance for each of its states, and the slope
+    is 0.
     """
 
     mean: np.ndarray
@@ -181,7 +182,7 @@ class _Normal(NamedTuple):
     variance: np.ndarray
 
     def log_p_given(self, x: np.ndarray, of_parent: np.ndarray) -> np.ndarray:
-        """Return the log density of numbers, given the states or numbers of the parent."""
+        """Return the log density of the column's numbers, given the values of its parent."""
         states = np.zeros(len(x), int)
         if len(self.mean) > 1:
             states = of_parent.astype(int)
@@ -190,7 +191,7 @@ class _Normal(NamedTuple):
         return -0.5 * (LOG_2PI + np.log(variance) + away**2 / variance)
 
     def message_to_states(self, x: np.ndarray, below: _Quadratic) -> np.ndarray:
-        """Return log ∫ N(x; mean, variance) e^below(x), at the given x or, if missing, over all."""
+        """Return log ∫ N(x; mean, variance) e^below(x) dx, or the log integrand if x is known."""
         quadratics = [
             _Normal(mean, 0.0, variance).message_to_number(x, below)
             for mean, variance in zip(self.mean, self.variance, strict=True)
@@ -198,7 +199,7 @@ class _Normal(NamedTuple):
         return np.stack([quadratic.constant for quadratic in quadratics], axis=1)
 
     def message_to_number(self, x: np.ndarray, below: _Quadratic) -> _Quadratic:
-        """Return the message as a quadratic function of the parent's number."""
+        """Return the log of the message to a real parent: a quadratic function of its value."""
         mean = np.broadcast_to(self.mean, x.shape)
         variance = np.broadcast_to(self.variance, x.shape)
         away = x - mean
@@ -220,7 +221,7 @@ class _Normal(NamedTuple):
 
 
 class _Quadratic(NamedTuple):
-    """Log factors of a number y, constant + field · y − ½ curvature · y², one for each row."""
+    """Log factors constant + field · y − ½ curvature · y² of a real number y, one for each row."""
 
     constant: np.ndarray
     field: np.ndarray
@@ -228,14 +229,14 @@ class _Quadratic(NamedTuple):
 
     @classmethod
     def zero(cls, rows: int) -> _Quadratic:
-        """Return log factors that are 0 for all rows and numbers."""
+        """Return log factors that are 0 for every row and every y."""
         return cls(np.zeros(rows), np.zeros(rows), np.zeros(rows))
 
     def __add__(self, other: Any) -> _Quadratic:
         return _Quadratic(*(mine + its for mine, its in zip(self, other, strict=True)))
 
     def at(self, y: np.ndarray) -> np.ndarray:
-        """Return the log factor of each row at these numbers."""
+        """Return the log factor of each row at its value of y."""
         return self.constant + self.field * y - 0.5 * self.curvature * y**2
 
 
@@ -247,16 +248,16 @@ def dependence_forest(
 ) -> DependenceForest:
     r"""Return the dependence trees that are expected to predict new rows best.
 
-    With p(x_i | x_parent) estimated from the training rows, plus one pseudo-row spread over the
-    states of a pair, the gain of a link is the mutual information of its columns times the number
-    of rows, minus one nat per parameter (Akaike 1973). The tree with the largest gain is used (Chow
-    & Liu 1968), and links with too small a gain are cut. The best of many pairs gains something by
-    chance alone; with few rows, the threshold is therefore chosen to maximise the likelihood of
-    held-out rows.
+    If p(x_i | x_parent) is estimated from the training rows plus one pseudo-row spread over the
+    joint states of a pair of columns, the gain of a link is the mutual information of its columns
+    times the number of rows, minus one nat per parameter (Akaike 1973). The tree with the largest
+    total gain is used (Chow & Liu 1968), and links whose gain is too small are cut. The best of
+    many pairs has some gain by chance alone; with few rows, the threshold is therefore chosen to
+    maximise the likelihood of held-out rows.
 
-    Missing cells are ignored. A number that depends on states has a mean and a variance for each
-    state; its dependence on another number is linear. States never depend on a number, so that all
-    sums and integrals have closed forms.
+    Missing cells are ignored. A real column with a discrete parent has a mean and a variance for
+    each state of the parent; its dependence on a real parent is linear. A discrete column never has
+    a real parent, so that all sums and integrals have closed forms.
 
     Args:
         train: rows of codes and numbers; NaN marks a missing value.
@@ -295,10 +296,10 @@ def dependence_forest(
 
 
 def _least_gain(rows: np.ndarray, states: Sequence[int | None], weights: np.ndarray) -> float:
-    """Return the gain below which links are cut, in nats for all rows.
+    """Return the gain below which links are cut, in nats summed over all rows.
 
-    Trees are fitted to all but a part of the rows. Each link gains or loses likelihood on that
-    part, and the threshold with the greatest sum of these gains is used.
+    Trees are fitted in a cross-validation. Each link raises or lowers the log-likelihood of the
+    held-out rows, and the threshold that maximises the sum of these changes is used.
     """
     if not FEWEST_ROWS <= len(rows) < FEW_ROWS:
         return 0.0
@@ -328,13 +329,13 @@ def _least_gain(rows: np.ndarray, states: Sequence[int | None], weights: np.ndar
 
 
 class _Counts(NamedTuple):
-    """Weighted counts of pairs of states, and moments of numbers; missing cells are ignored.
+    """Training rows, and the weighted counts of pairs of states; missing cells are ignored.
 
     Attributes:
         rows: the training rows.
         weights: the weights of the training rows.
         states: the number of states of each column, None for real numbers.
-        hot: 1 if a column is observed in a state, shape (rows, states of all columns).
+        hot: the observed states in one-hot encoding, shape (rows, states of all columns).
         first: the index of each column's first state among all states.
         pairs: the weighted counts of pairs of states.
     """
@@ -348,7 +349,7 @@ class _Counts(NamedTuple):
 
     @classmethod
     def of(cls, rows: np.ndarray, states: Sequence[int | None], weights: np.ndarray) -> _Counts:
-        """Return the counts and moments of the given rows."""
+        """Return the counts of the given rows."""
         counts = [q or 0 for q in states]
         first = np.cumsum([0, *counts])
         hot = np.zeros((len(rows), first[-1]), np.float32)
@@ -359,18 +360,18 @@ class _Counts(NamedTuple):
         return cls(rows, weights, states, hot, first, pairs)
 
     def _of(self, i: int) -> slice:
-        """Return the slice of a column's states among all states."""
+        """Return the slice of a column's states among the states of all columns."""
         return slice(self.first[i], self.first[i + 1])
 
     def tree(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the columns, each after its parent; the parents; and the gain of each link."""
+        """Return the columns in an order with parents first, their parents and the links' gains."""
         gains = self.gains()
         is_number = np.array([q is None for q in self.states])
         order, parents = maximum_spanning_tree(gains, is_number)
         return order, parents, np.where(parents == NONE, 0.0, gains[parents, np.arange(len(gains))])
 
     def gains(self) -> Float[np.ndarray, "columns columns"]:
-        """Return the expected gain of a link between any two columns, in nats for all rows."""
+        """Return the expected gain of a link between any two columns, in nats summed over rows."""
         gains = np.zeros((len(self.states),) * 2)
         words = np.flatnonzero([q is not None for q in self.states])
         if len(words):
@@ -383,7 +384,7 @@ class _Counts(NamedTuple):
         return gains
 
     def _gains_of_states(self, words: np.ndarray) -> np.ndarray:
-        """Return N times each pair's mutual information, minus its number of parameters."""
+        """Return (rows × mutual information − parameters) for each pair of discrete columns."""
         size = np.array([self.states[i] for i in words], float)
         first = self.first[words]
         sizes = np.repeat(size, size.astype(int))
@@ -396,7 +397,7 @@ class _Counts(NamedTuple):
         return nats - np.outer(size - 1.0, size - 1.0)
 
     def _gain_of_number(self, i: int, j: int) -> float:
-        """Return the gain of predicting the numbers of column i from column j."""
+        """Return the expected gain of a link that predicts the real column i from column j."""
         alone = self._fitted(i, NONE, other=j)
         linked = self._fitted(i, j, other=j)
         q = self.states[j]
@@ -406,7 +407,7 @@ class _Counts(NamedTuple):
         return linked[1] - alone[1] - more
 
     def _fitted(self, i: int, parent: int, other: int) -> tuple[_Normal, float]:
-        """Return the link of numbers to a parent, and its log-likelihood if `other` is observed."""
+        """Return a real column's link, fitted where `other` is observed, and its log-likelihood."""
         is_seen = ~np.isnan(self.rows[:, i]) & ~np.isnan(self.rows[:, other])
         x = self.rows[is_seen, i]
         weights = self.weights[is_seen]
@@ -436,7 +437,7 @@ class _Counts(NamedTuple):
         return _Normal(means, slope, variances), log_p
 
     def link(self, i: int, parent: int) -> _States | _Normal:
-        """Return the dependence of a column on its parent, if any."""
+        """Return the distribution of a column given its parent, if it has one."""
         q = self.states[i]
         if q is None:
             return self._fitted(i, parent, other=i if parent == NONE else parent)[0]

@@ -21,7 +21,7 @@ LEAST_CHANGE = 0.1  # smallest change that is named, in the units of `UnitInWord
 
 
 class UnitInWords(NamedTuple):
-    """The changes associated with a hidden unit being on, the strongest first.
+    """The changes in a table's columns when a hidden unit is on, the largest first.
 
     Attributes:
         unit: the index of the unit.
@@ -45,10 +45,10 @@ class UnitInWords(NamedTuple):
 
 
 def hidden_in_words(rbm: RBM, columns: Columns, most: int = 4) -> list[UnitInWords]:
-    """Describe how each hidden unit changes the columns, units with the largest changes first.
+    """Describe how each hidden unit changes the columns; units that change them most come first.
 
-    The visible means with the unit at its highest value are compared with the means at its lowest,
-    with all other hidden units at their means.
+    The visible means with the unit at its highest value are compared with the visible means with
+    the unit at its lowest value, while all other hidden units are at their means.
 
     Args:
         rbm: a model of the columns.
@@ -80,7 +80,7 @@ def hidden_in_words(rbm: RBM, columns: Columns, most: int = 4) -> list[UnitInWor
 
 
 class _Change(NamedTuple):
-    """The size of a column's change when a unit is on, and its description."""
+    """The size and the description of a column's change when a hidden unit is on."""
 
     size: float
     words: str
@@ -118,7 +118,7 @@ def _shift(column: AbstractPart, shift: float, size: float) -> _Change:
 
 @compiled
 def _means(rbm: RBM) -> tuple[Array, Array, Array]:
-    """Return the visible means with each hidden column at its lowest and highest value.
+    """Return the visible means with each column of h at its lowest and at its highest value.
 
     The visible standard deviations are also returned. An unbounded unit is set to one standard
     deviation below and above its mean.

@@ -1,3 +1,3 @@
-"""The `harmonium` command: one file per subcommand that parses, calls a function and prints."""
+"""The `harmonium` command; each subcommand's module calls a function and prints the result."""
 
 from .app import main as main

@@ -1,4 +1,4 @@
-"""The `harmonium` command as a whole: all subcommands, and the exit status."""
+"""Build the `harmonium` command from its subcommands, run it, and set the exit status."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ def _options(
 
 @cache
 def _command() -> Any:
-    """Build the command with all its options, which takes Typer a tenth of a second."""
+    """Build the command only once, because Typer takes a tenth of a second to build it."""
     return typer.main.get_command(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; report an error in its arguments in one line, with exit status 2."""
+    """Run the command; report invalid arguments in a one-line message, with exit status 2."""
     open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # if the terminal lacks −, print ? instead
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _status_of(arguments: list[str] | None, output: Output) -> int:
-    """Run the command and return its exit status; report an error in one line."""
+    """Run the command and return its exit status; report invalid arguments in one line."""
     try:
         return _status(arguments, output)
     except (KeyboardInterrupt, typer.Abort):

@@ -21,13 +21,13 @@ def ask(
     must_converge: MustConverge = False,
     as_json: Json = False,
 ) -> int:
-    """Ask for the distribution of some columns, given cells of others.
+    """Compute the distribution of some columns, given the values of other columns.
 
-    QUESTION lists columns and, after a bar, the known cells: "survived | sex=female, pclass=1".
-    Quote each name or value that contains a comma, a bar or an equal sign. All other columns are
-    treated as unknown and summed over. The answer gives the probability of each value (exact, or
-    with a 95 % interval from families of annealed chains) or, for a column of numbers, quantiles.
-    A warning is printed if the chains have not converged after some seconds.
+    QUESTION lists columns and, after a bar, known values: "survived | sex=female, pclass=1". Quote
+    each name or value that contains a comma, a bar or an equals sign. All other columns are
+    marginalised out. The answer gives the probability of each value (exact, or estimated by
+    annealed chains, with a 95 % interval) or, for a column of numbers, quantiles. A warning is
+    printed if the chains do not converge within a few seconds.
 
     Examples:
       harmonium ask runs/titanic "survived | sex=female, pclass=1"

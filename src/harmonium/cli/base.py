@@ -1,4 +1,4 @@
-"""Shared by all commands: exit statuses, one-line errors, output for people and for programs."""
+"""What all commands share: exit statuses, one-line errors, and output as text or as JSON."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _outcome_of_other(error: BaseException) -> tuple[int, str]:
 
 
 def complain(message: str) -> None:
-    """Print one line on standard error, if it is writable."""
+    """Print a message as one line on standard error, unless the stream cannot be written."""
     index = _process_index()
     speaker = "harmonium"
     if index > 0:
@@ -155,7 +155,7 @@ def _process_index() -> int:
 
 
 def status_of_chains(converged: bool | None, message: str, must_converge: bool) -> int:
-    """Warn if chains have not converged; return 3 if this counts as a failure, otherwise 0."""
+    """Warn if chains have not converged; then return 3 if `must_converge`; otherwise return 0."""
     if converged:
         return DONE
     complain(message)
@@ -163,7 +163,7 @@ def status_of_chains(converged: bool | None, message: str, must_converge: bool) 
 
 
 def display(as_json: bool) -> Any:
-    """Return a progress display; it writes to standard error if standard output is JSON."""
+    """Return a progress display, on standard error if standard output is used for JSON."""
     from ..runs.display import Display, PatientConsole
 
     stream = below(sys.stderr if as_json else sys.stdout)
@@ -171,14 +171,14 @@ def display(as_json: bool) -> Any:
 
 
 def print_json(record: Any) -> None:
-    """Print the one JSON object of `--json`."""
+    """Print a record as JSON, the only output of a command with `--json`."""
     from ..runs.jsonable import to_json
 
     print(to_json(record, indent=2))
 
 
 def nats(value: float | None, digits: int = 3) -> str:
-    """Format a number of nats, or return "unknown" if it is not finite."""
+    """Format a value in nats, or return "unknown" if it is not finite."""
     from ..runs.display import nats
 
     return nats(value, digits)
@@ -186,7 +186,7 @@ def nats(value: float | None, digits: int = 3) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hide other packages' warnings, unless Python's options or HARMONIUM_DEBUG ask for them."""
+    """Hide warnings of other packages, unless Python's option -W or HARMONIUM_DEBUG is given."""
     if sys.warnoptions or os.environ.get(DEBUG):
         yield
         return

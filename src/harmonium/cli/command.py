@@ -32,8 +32,8 @@ def add_command(
 ) -> None:
     """Add a function to the command as a subcommand.
 
-    Each parameter annotated with an option becomes an option. A parameter annotated with a
-    dataclass receives an instance of it, whose fields become options too.
+    Each parameter annotated with an `AbstractOption` becomes a command-line option. A parameter
+    annotated with a dataclass receives an instance of this class, whose fields become options too.
 
     Args:
         app: the command.
@@ -88,7 +88,7 @@ class _Parameter(NamedTuple):
     default: Any
 
     def for_typer(self) -> inspect.Parameter:
-        """Return the parameter as Typer reads it from a signature."""
+        """Return the parameter in the form that Typer reads from a function's signature."""
         has_default = "[default:" in self.option.help
         settings: dict[str, Any] = {"help": self.option.help, "show_default": not has_default}
         called = self.option.name(self.name)
@@ -131,7 +131,7 @@ def _parameters_of(kind: Any) -> list[_Parameter]:
 
 
 def _arguments(kind: Any, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a function or a dataclass from the values of its options.
+    """Return keyword arguments for a function or a dataclass, built from its options' values.
 
     Raises:
         InputError: an option has an invalid value.

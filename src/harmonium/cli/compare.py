@@ -23,11 +23,11 @@ def compare(
     is_opened: Open = False,
     as_json: Json = False,
 ) -> None:
-    """Compare runs on the same rows: likelihoods with paired intervals, and cost.
+    """Compare runs by likelihood on the same rows, with paired intervals, and by cost.
 
     The runs must have been scored on the same rows: train them on the same source with the same
-    --seed or --split. A folder of `harmonium tune` counts as all the runs in it. Differences are
-    paired row by row, so their intervals are much narrower than the intervals of the likelihoods.
+    --seed or --split. A folder of `harmonium tune` stands for all runs in that folder. Differences
+    are paired row by row, so their intervals are narrower than the intervals of the likelihoods.
 
     Examples:
       harmonium compare runs/digits runs/digits-2
@@ -41,7 +41,7 @@ def compare(
     if out is not None:
         check_target(f"--out {out}", out, (".html",), overwrite)
     elif is_opened:
-        raise InputError("--open: expected a page; got none; name one with --out compared.html.")
+        raise InputError("--open: expected a page to open; got no --out; add --out compared.html.")
     named = runs_in(runs)
     compared = compare_runs(named, out, source)
     if as_json:
@@ -57,7 +57,7 @@ def compare(
 
 
 def _print_table(compared: list[Compared]) -> None:
-    """Print the compared runs as a table, the best run first."""
+    """Print the compared runs as a table, with the best run first."""
     width = max(len(run.run) for run in compared)
     heads = ("nats per row", "behind the best", "95 % interval", "updates", "seconds")
     print(f"{'run':<{width}}  " + "  ".join(f"{head:>16}" for head in heads))
@@ -69,7 +69,7 @@ def _print_table(compared: list[Compared]) -> None:
 
 
 def _cells_of(run: Compared, *, is_best: bool) -> list[str]:
-    """Return the cells of a run's line in the table, without the run's name."""
+    """Return the cells of a run's row in the table, except the run's name."""
     value = nats(run.value)
     if not run.converged:
         value += " (?)"

@@ -1,9 +1,9 @@
 """`--distributed`: one command run by several processes, which `jax.distributed` connects.
 
-Under SLURM, Open MPI or Kubernetes, JAX finds the other processes; it detects by missing heartbeats
-that a process has ended. Each process reports its own errors; everything else is printed by the
-first process. A signal to one process takes effect in all processes at the same point, within about
-a second (`sharding.clock`).
+Under SLURM, Open MPI or Kubernetes, JAX finds the other processes; missing heartbeats show JAX that
+a process has ended. Each process reports its own errors; everything else is printed by the first
+process. A signal to one process takes effect in all processes at the same update, within about a
+second (`sharding.clock`).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def distributed() -> Iterator[None]:
     """Return a context in which this process computes jointly with the command's other processes.
 
     Raises:
-        InputError: the other processes cannot be reached, or differ in their command line or number
-            of devices; or the environment does not identify them.
+        InputError: the other processes cannot be found or reached, or the processes differ in
+            their command line or number of devices.
     """
     import jax
 
@@ -52,8 +52,8 @@ def distributed() -> Iterator[None]:
     except Exception as error:  # JAX raises different types for each launcher and connection
         raise InputError(
             f"{OPTION}: expected processes that JAX can connect; got {reason_of(error)}; set"
-            f" {ADDRESS}=HOST:PORT of the first process, {COUNT}=N and {INDEX}=0 to N-1 for each,"
-            " or start them with srun or mpirun."
+            f" {ADDRESS} to HOST:PORT of the first process, {COUNT} to the number of processes and"
+            f" {INDEX} to the index of each, from 0; or start the processes with srun or mpirun."
         ) from None
     Asked.is_shared = True
     command = shlex.join(sys.argv[1:])
@@ -67,8 +67,8 @@ def distributed() -> Iterator[None]:
     if len(set(devices.values())) > 1:
         listed = ", ".join(f"{count} in process {index}" for index, count in devices.items())
         raise InputError(
-            f"{OPTION}: expected the same number of devices in all processes; got {listed}; set it"
-            " with CUDA_VISIBLE_DEVICES or JAX_LOCAL_DEVICE_IDS."
+            f"{OPTION}: expected the same number of devices in all processes; got {listed}; choose"
+            " devices with CUDA_VISIBLE_DEVICES or JAX_LOCAL_DEVICE_IDS."
         )
     yield
     jax.distributed.shutdown()

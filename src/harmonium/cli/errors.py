@@ -1,4 +1,4 @@
-"""Errors in the command line itself, in the same form as all other errors."""
+"""Describe errors in the command line in the same form as all other errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..errors import HarmoniumError
 
 
 def sentence_of(error: Exception) -> str | None:
-    """Return the message of an error in the command line, or None for any other error.
+    """Return the message of an error of the command line or of harmonium; None for other errors.
 
     The parser's errors have no importable base class common to all versions of Typer, but their
     names and attributes are the same in all versions.

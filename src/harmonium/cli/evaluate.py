@@ -18,12 +18,13 @@ def evaluate(
     must_converge: Annotated[bool, Option("Exit with 3 if log Z did not converge.")] = False,
     as_json: Json = False,
 ) -> int:
-    """Evaluate a model: all scores in one table.
+    """Evaluate a model, and print all scores in one table.
 
-    RUN is a run folder, a model file, an .npz with W (visible, hidden), a and b (the biases), an
-    .h5 file of the rbms package, or a .pt file with a PyTorch state dict. DATA is a data set or a
-    file, like SOURCE of `train`. Without DATA, a run is scored on the test rows of its own source,
-    or else on the rows that it held out; for a model file, only log Z and mixing are measured.
+    RUN is a run folder, a model file, an .npz file with W, of shape (visible, hidden), and the
+    biases a and b, an .h5 file of the rbms package, or a .pt file with a PyTorch state dict. DATA
+    is a data set or a file, as for SOURCE in `train`. Without DATA, a run is scored on the test
+    rows of its own source or, if there are none, on its held-out rows; for a model file, only log Z
+    and mixing are measured.
 
     The table holds the log-likelihood of the rows and log Z (in nats, with 95 % intervals; if log Z
     cannot be computed exactly, it is estimated by annealing forward and in reverse), the

@@ -47,9 +47,9 @@ def impute(
     missing cell gets the best single guess given the observed cells of its row: the most probable
     category or, for a number, the mean (which minimises the expected squared error), unless --as
     selects another estimate. With -m, several completed tables are drawn instead (multiple
-    imputation); their differences show how uncertain the guesses are. The tables are written one
-    below the other and numbered in a first column. Columns that the run left out are unchanged; any
-    of them that have empty cells are listed.
+    imputation); their differences show how uncertain the guesses are. The tables are stacked in one
+    file, with the number of each table in an added first column. Columns that the run left out are
+    unchanged, and are listed if they have empty cells.
 
     Examples:
       harmonium train titanic.csv
@@ -86,7 +86,7 @@ def impute(
 
 
 def _listed(columns: list[UnfilledColumn]) -> str:
-    """List the first columns, each with its number of empty cells and why it is not modelled."""
+    """List a few unfilled columns, each with its number of empty cells and why it is not filled."""
     shown = [f"{column.name} ({column.missing:,} empty; {column.why})" for column in columns]
     text = ", ".join(shown[:SHOWN])
     if len(shown) > SHOWN:

@@ -20,7 +20,7 @@ def info(
     text: TextOptions,
     as_json: Json = False,
 ) -> None:
-    """Describe what a run folder, a model or a data source holds.
+    """Describe the contents of a run folder, a model file or a data source.
 
     Examples:
       harmonium info runs/digits

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: save the run, and end the command even if a computation hangs."""
+"""On Ctrl-C, SIGTERM and SIGHUP, save the run; end the command even if a computation hangs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def signals_as_interrupts(ended_by: list[int], say: Callable[[str], Any]) -> Ite
     """Treat SIGTERM and SIGHUP like Ctrl-C, so that a run is saved; ensure that no signal is lost.
 
     Batch systems send SIGTERM before they kill a job; SIGHUP arrives when a terminal is closed or a
-    connection is lost, unless the command was started with nohup, which ignores it.
+    connection is lost. A command that was started with nohup ignores SIGHUP.
 
     Args:
         ended_by: a list to which the number of the signal is appended.
@@ -75,9 +75,9 @@ def signals_as_interrupts(ended_by: list[int], say: Callable[[str], Any]) -> Ite
 def _watched(say: Callable[[str], Any]) -> Iterator[None]:
     """End the process if the main thread does not return to Python after a signal.
 
-    Python calls handlers between two bytecode steps of the main thread, so never while that thread
-    waits for a compiled program. But the low-level handler writes each signal's number to a socket
-    at once.
+    Python calls signal handlers between bytecode instructions of the main thread, so never while
+    that thread waits for a compiled program. But Python's C-level handler immediately writes the
+    number of each signal to a socket, which another thread reads.
     """
     reader, writer = socket.socketpair()
     writer.setblocking(False)
@@ -94,7 +94,7 @@ def _watched(say: Callable[[str], Any]) -> Iterator[None]:
 
 
 def _watch(reader: socket.socket, say: Callable[[str], Any]) -> None:
-    """Read signal numbers until the socket is closed; end the process if it does not respond."""
+    """Read signals from the socket; end the process if the main thread does not handle them."""
     first = 0
     came_at = 0.0
     is_hinted = False

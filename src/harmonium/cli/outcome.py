@@ -59,7 +59,7 @@ def _lines_of(summary: Summary) -> list[str]:
 
 
 def _score_line(score: ScoreSummary) -> str:
-    """Return a log-likelihood with its interval, its spread and its method, as text."""
+    """Format a log-likelihood with its interval, its standard error over rows and its method."""
     method = score.method
     if not score.converged:
         method += "; NOT converged: do not quote it"
@@ -70,7 +70,7 @@ def _score_line(score: ScoreSummary) -> str:
 
 
 def _baseline_line(score: ScoreSummary) -> str:
-    """Compare a log-likelihood with the log-likelihoods of simpler models, as text."""
+    """Describe how a log-likelihood compares with the log-likelihoods of simpler models."""
     if not score.baselines:
         return "  simpler models have not been scored"
     models = [f"{simpler.name} {nats(simpler.value)}" for simpler in score.baselines]
@@ -79,7 +79,7 @@ def _baseline_line(score: ScoreSummary) -> str:
 
 
 def _mean_line(mean: MeanSummary) -> str:
-    """Return the mean log-likelihood of the models of an ensemble, as text."""
+    """Format the mean log-likelihood of the models of an ensemble."""
     error = f"± {nats(mean.stderr_models)} (standard error over seeds)"
     return (
         f"  mean of {mean.models} models {nats(mean.value)} {error}; the first model is shown above"
@@ -87,6 +87,6 @@ def _mean_line(mean: MeanSummary) -> str:
 
 
 def _log_z_line(log_z: LogZSummary) -> str:
-    """Return log Z with its interval and its method, as text."""
+    """Format log Z with its interval and the method that computed it."""
     value, low, high = (nats(number, 4) for number in (log_z.value, log_z.low, log_z.high))
     return f"log Z {value} in [{low}, {high}] ({log_z.method})"

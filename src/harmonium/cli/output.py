@@ -1,4 +1,4 @@
-"""Handle standard output and standard error that are closed, full, or lose their reader."""
+"""Handle standard streams that are closed, cannot be written, or lose their reader."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ STANDARD = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
 def open_closed_streams() -> None:
-    """Replace a closed standard stream by the null device.
+    """Replace each closed standard stream with the null device.
 
-    Otherwise the next file that is opened would get the stream's number, and output that a library
-    prints would be written into that file.
+    Otherwise the next file that is opened would get the stream's file descriptor, and output that a
+    library prints would be written into that file.
     """
     for number, (name, mode) in enumerate(STANDARD):
         try:
@@ -37,7 +37,7 @@ def _lead_nowhere(number: int) -> None:
 
 
 class Output:
-    """Standard output that remembers why it could not be written.
+    """A wrapper of standard output that records why a write failed.
 
     After a failure, a stream may discard its buffer, so later flushes do not report the failure.
 
@@ -70,7 +70,7 @@ class Output:
 
 @contextmanager
 def remembered_errors() -> Iterator[Output]:
-    """Make standard output an `Output` within the context."""
+    """Wrap standard output in an `Output` within the context."""
     before: Any = sys.stdout
     output = Output(before)
     stream: Any = output
@@ -103,7 +103,7 @@ def flushed(stream: IO[str]) -> OSError | None:
 
 
 def check_output(error: OSError | None = None) -> None:
-    """Raise an error if standard output failed, unless its reader (such as `head`) has ended.
+    """Raise an error if writing failed, unless the reader of the output, such as `head`, has ended.
 
     Args:
         error: the error that was raised, possibly for an unrelated reason.
@@ -121,6 +121,6 @@ def check_output(error: OSError | None = None) -> None:
         return
     reason = (cause.strerror or str(cause)).lower()
     raise InputError(
-        f"standard output: expected a place that can be written to; got {reason}; make room, or"
-        " redirect the output."
+        f"standard output: expected a place that can be written to; got {reason}; free some space,"
+        " or redirect the output."
     ) from None

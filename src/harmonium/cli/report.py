@@ -20,7 +20,7 @@ def report(
     source: Source = None,
     is_opened: Open = False,
 ) -> None:
-    """Write the report of a run: one HTML page with the results and an interactive model.
+    """Write the report of a run: a page with its results and an interactive view of its model.
 
     The page is self-contained: it needs no network and can be sent by e-mail. `harmonium train`
     writes the report when a run ends; this command rewrites it, or writes it for an interrupted

@@ -50,10 +50,10 @@ def sample(
 ) -> int:
     """Draw rows (samples) from a model, exactly or by annealed Gibbs chains.
 
-    Rows are printed as CSV, or written to --out: .npy, .npz, .csv, or .png for a picture. A run on
-    a table draws rows of such a table (.csv or .tsv); --given then also accepts cells, and ranges
-    of numbers and dates. A run on an alignment draws sequences (.fasta); --given then also accepts
-    letters.
+    Rows are printed as CSV, or written to a file with --out: as .npy, .npz or .csv, or as a picture
+    (.png). For a run on a table, table rows are drawn (.csv or .tsv); --given then also accepts
+    cells, and ranges of numbers and dates. For a run on an alignment, sequences are drawn (.fasta);
+    --given then also accepts letters.
 
     Examples:
       harmonium sample runs/digits -n 100 --out samples.npy

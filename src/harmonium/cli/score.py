@@ -39,7 +39,7 @@ def score(
     RUN is the folder of a run on this table, or on another table with the same columns. Each row
     gets log p, the logarithm of its probability under the model (for real numbers, of its density
     in the table's own units), and a list of the cells that are least expected given the rest of the
-    row, each with its own log p. Rows with missing cells are scored by their observed cells.
+    row, each with its own log p. For a row with missing cells, log p is that of its observed cells.
 
     Each aligned sequence (FASTA, A3M, Stockholm, Clustal …) gets log p under the model of a run on
     an alignment with the same columns.
@@ -59,8 +59,8 @@ def score(
     if is_alignment(file_and_family(table)[0]):
         if text.given:
             raise InputError(
-                f"--{next(iter(text.given))}: expected a table; got an alignment; leave the"
-                " option out, since it is for text files of tables."
+                f"--{next(iter(text.given))}: expected a table; got an alignment; leave out this"
+                " option, which is only for tables."
             )
         scores = score_sequences(table, run, **settings, guard=guard)
         lines = _lines_of_sequences(scores)

@@ -30,11 +30,11 @@ def scan(
     """Score all single mutants of a sequence.
 
     RUN is the folder of a run on an alignment. A mutant's score is log p(mutant) minus log
-    p(sequence), in nats: the lower, the more harmful. SEQUENCE is a name in the run's alignment (by
-    default its first sequence), or a file, whose first sequence is used and must have the same
-    columns as that alignment. Residues are numbered by the range in the sequence's name
-    (NAME/24-286) or, if there is no range, from 1; if the range has the wrong length, residues are
-    numbered by alignment column.
+    p(sequence), in nats; a lower score predicts a more harmful mutation. SEQUENCE is a name in the
+    run's alignment (by default the first sequence), or a file, whose first sequence is used and
+    must have the columns of that alignment. Residues are numbered by the range in the name of the
+    sequence (NAME/24-286) or, if there is no range, from 1; if the range has the wrong length,
+    residues are numbered by alignment column.
 
     Examples:
       harmonium scan runs/family
@@ -82,10 +82,10 @@ def contacts(
     RUN is the folder of a run on an alignment. Couplings are the pair terms of log p in the
     zero-sum gauge, expanded around 24 evenly spaced sequences of the run; a pair's score is the
     Frobenius norm of its couplings without gaps, after the average product correction (APC). With
-    --structure, the best pairs are compared with known distances. Each line of this file gives two
-    columns of the alignment, counted from 1, and their distance in Å, separated by blanks or
-    commas. The usual choice is the distance between the nearest heavy atoms, with contacts below
-    8 Å.
+    --structure FILE, the best pairs are compared with known distances. Each line of FILE gives two
+    columns of the alignment, counted from 1, and their distance in Å, separated by spaces or
+    commas. The usual choice is the distance between the nearest heavy atoms, with pairs closer than
+    8 Å counted as contacts.
 
     Examples:
       harmonium contacts runs/family
@@ -118,11 +118,11 @@ def motifs(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Show the motifs that the hidden units of a model of sequences detect.
+    """Show the motifs that the hidden units of a sequence model detect.
 
     RUN is the folder of a run on an alignment. The strongest units are listed with their largest
-    weights, and with the sequences that switch them on and off. With --out FILE.png their weights
-    are drawn as logos.
+    weights, and with the sequences that switch these units on and off most strongly. With
+    --out FILE.png, the weights are drawn as sequence logos.
 
     Examples:
       harmonium motifs runs/family
@@ -164,7 +164,7 @@ def _precision(contacts: Contacts) -> str:
 
 
 def _letters(letters: list[LetterWeight], sign: int) -> str:
-    """Return a list of the letters whose weights have this sign, as text."""
+    """List the letters whose weights have this sign, with their columns and weights, as text."""
     words = [
         f"{letter.letter} at {letter.column} ({letter.weight:+.2f})"
         for letter in letters

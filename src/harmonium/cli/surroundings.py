@@ -1,4 +1,4 @@
-"""Options on where a run computes (devices and processes) and who watches it."""
+"""Options for the devices and processes of a run, and for watching the run in a browser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXT_BROWSERS = {"www-browser", "lynx", "links", "links2", "elinks", "w3m", "bro
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """The options on where a run computes and who watches it."""
+    """The options for the devices and processes of a run, and for watching the run."""
 
     mesh: Annotated[
         str | None,
@@ -69,7 +69,7 @@ class Surroundings:
 
     @property
     def again(self) -> list[str]:
-        """Options for the command that resumes the run on the same number of devices."""
+        """The options with which `harmonium resume` uses the same number of devices again."""
         options = []
         if self.is_distributed:
             options.append("--distributed")
@@ -79,7 +79,7 @@ class Surroundings:
 
     @contextmanager
     def watching(self, show: Any) -> Iterator[Any]:
-        """Serve the run's page in a context, if requested; print its address and open a browser.
+        """Serve the run's page within the context, if requested; print the address of the page.
 
         Args:
             show: the display of the run.
@@ -102,7 +102,7 @@ class Surroundings:
         A run of several processes always uses all their devices.
 
         Raises:
-            InputError: unknown axes, or a number of devices that is not available.
+            InputError: an axis is unknown, or fewer devices are available than requested.
         """
         if self.mesh is None and not self.is_distributed:
             return nullcontext()
@@ -132,7 +132,7 @@ class Surroundings:
 
 
 def _open(watch: Any) -> None:
-    """Open a run's page in a browser, without waiting for it; never open a text browser."""
+    """Open a run's page in a graphical browser, without waiting until the browser is closed."""
     import webbrowser
 
     try:

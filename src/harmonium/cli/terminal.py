@@ -1,4 +1,4 @@
-"""The only path of text to a terminal, so that text from files cannot control the terminal."""
+"""Filter all text that is shown on a terminal, so that text from files cannot control it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import printable_lines
 
 
 class Shown:
-    """A text stream for people, in which control and text-direction characters become ?.
+    """A text stream for people, which replaces control and text-direction characters by ?.
 
     Rich bypasses this stream, since Rich's own colours are control characters;
     `PatientConsole` replaces such characters in the text that Rich lays out.
@@ -40,7 +40,7 @@ class Shown:
 
 @contextmanager
 def shown_text() -> Iterator[None]:
-    """Pass everything that is printed through `Shown`, until the end of the context."""
+    """Pass all printed text through `Shown`, until the end of the context."""
     streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (stream and Shown(stream) for stream in streams)
     try:

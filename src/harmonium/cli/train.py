@@ -37,11 +37,11 @@ def train(
     """Train a model on a data set or a file, score it, and save it in a run folder.
 
     SOURCE is a built-in data set (digits, bars, shifter, ising, mnist) or a file: .npy, .npz, .csv,
-    .tsv, .parquet, idx, idx.gz, one row per example; or aligned sequences (FASTA, A2M, A3M,
-    Stockholm, also .gz). FILE.npz:KEY picks one array of an archive. A folder of .npy, .parquet or
-    .arrow files, or a glob pattern, is read during training, so it may be larger than memory. For a
-    table with text, numbers of any scale, dates or empty cells, the column types are inferred and
-    printed. Ctrl-C stops a run and saves it.
+    .tsv, .parquet, idx or idx.gz, with one row per example; or aligned sequences (FASTA, A2M, A3M
+    or Stockholm, also .gz). FILE.npz:KEY selects one array of an archive. A folder or a glob
+    pattern of .npy, .parquet or .arrow files is read during training, so the data may be larger
+    than memory. For a table with text, numbers of any scale, dates or empty cells, the column types
+    are inferred and printed. Ctrl-C stops a run and saves it.
 
     Examples:
       harmonium train digits
@@ -76,7 +76,7 @@ def resume(
 ) -> int:
     """Continue an interrupted run, or train a finished one for more epochs.
 
-    A resumed run gives the same result, to the last bit, as an uninterrupted one.
+    A resumed run gives bit for bit the same result as an uninterrupted run.
 
     Examples:
       harmonium resume runs/digits
@@ -92,10 +92,10 @@ def resume(
 
 
 def kinds_of_columns(kinds: list[str], dropped: list[str]) -> dict[str, str]:
-    """Return the column types that `--as` and `--drop` set, by name.
+    """Return the column types set by `--as` and `--drop`, keyed by column name.
 
     Raises:
-        InputError: an `--as` without a column name or an equal sign.
+        InputError: `--as` is given without a column name or an equals sign.
     """
     from ..tables.conditions import unquoted  # slow, so not for --help
 

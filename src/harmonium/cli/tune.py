@@ -49,7 +49,7 @@ def tune(
       lr = {low = 0.02, high = 0.4, log = true}
       seed = [0, 1, 2]
 
-    Each trial is a run folder in the search's folder. Trials are judged by the log-likelihood of
+    Each trial is a run in the folder of the search. Trials are ranked by the log-likelihood of
     held-out rows, never of test rows. Run the same command in other shells, or on other computers
     that share the folder, to join the search; run it again to continue after an interruption or a
     crash, or to see the table of a finished search. Needs Optuna: pip install 'harmonium[tune]'.
@@ -96,7 +96,7 @@ def _exit_status(search: Search) -> int:
 
 
 def _lines_of(search: Search) -> list[str]:
-    """Return the table of a search, the best trial first, and what to do next, as lines."""
+    """Return a search's table as lines, with the best trial first, and a suggested command."""
     shown = search.trials[:SHOWN]
     scores = [trial.log_likelihood for trial in search.trials if trial.log_likelihood is not None]
     are_ensembles = any(score.stderr_models is not None for score in scores)
@@ -125,7 +125,7 @@ def _lines_of(search: Search) -> list[str]:
 
 
 def _cells_of(trial: Trial, searched: list[str]) -> list[str]:
-    """Return the cells of a trial's line in the table."""
+    """Return the cells of a trial's row in the table."""
     from ..runs.tune import short
 
     value = ""
@@ -142,5 +142,5 @@ def _cells_of(trial: Trial, searched: list[str]) -> list[str]:
 
 
 def _is_unsure(trial: Trial) -> bool:
-    """Return whether log Z of a trial has not converged."""
+    """Return whether a trial has a score whose log Z has not converged."""
     return trial.log_likelihood is not None and trial.log_likelihood.converged is False

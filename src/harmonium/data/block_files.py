@@ -1,7 +1,7 @@
 """Reading files one block of rows at a time: .npy, Parquet and Arrow.
 
-Row groups of Parquet files are read with pyarrow. DuckDB takes five times as long for a group of
-2,000 rows and 784 columns (0.1 s instead of 0.02 s), since it binds all columns for each query.
+Row groups of Parquet files are read with pyarrow. For a group of 2,000 rows and 784 columns, DuckDB
+takes five times as long (0.1 s instead of 0.02 s), since it binds all columns for each query.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LARGEST_GROUP = """
 
 
 def files_named(source: str | Path) -> list[Path]:
-    """Return the files that a path, a folder or a pattern with * or ? refers to, sorted by name.
+    """Return the files that match a path, a folder or a pattern with * or ?, sorted by name.
 
     Raises:
         InputError: there is no such file that can be read in blocks.
@@ -83,7 +83,7 @@ def _is_known(path: Path) -> bool:
 
 
 def source_of_files(paths: Sequence[str | Path], name: str) -> BlockSource:
-    """Return a source of the concatenated rows of several files.
+    """Return a source that yields the rows of several files, concatenated.
 
     Raises:
         InputError: a file cannot be read in blocks or has no rows, or the files differ in their
@@ -100,7 +100,7 @@ def source_of_files(paths: Sequence[str | Path], name: str) -> BlockSource:
         beginnings.append(sum(block.size for block in blocks))
         blocks += _blocks_of(file, opened)
         if sum(block.size for block in blocks) == beginnings[-1]:
-            raise InputError(f"{file}: expected rows; got none; check how it was written.")
+            raise InputError(f"{file}: expected rows; got none; check how the file was written.")
     source = BlockSource.of(blocks, name)
     for file, first in zip(files, beginnings, strict=True):
         columns = int(source.blocks.read(first, first + 1).shape[1])
@@ -138,7 +138,7 @@ def _check_groups(files: Sequence[Path]) -> None:
 
 
 def _blocks_of(path: Path, opened: Callable[[Path], Any]) -> list[Block]:
-    """Return the blocks of a file; `opened` is a function that opens Parquet and Arrow files."""
+    """Return the blocks of a file; `opened` opens Parquet and Arrow files."""
     if path.suffix.lower() == ARRAY:
         return _blocks_of_array(path)
 
@@ -178,12 +178,14 @@ def _opened(path: Path) -> Any:
 
 
 def _blocks_of_array(path: Path) -> list[Block]:
-    """Return the blocks of an .npy file without loading it."""
+    """Return the blocks of an .npy file without loading the file."""
     expected = "a NumPy .npy file of numbers"
     with parser_errors(path, expected), path.open("rb") as file:
         is_plain = check_npy_head(file, path.stat().st_size)
     if not is_plain:
-        raise InputError(f"{path}: expected {expected}; got Python objects, never loaded.")
+        raise InputError(
+            f"{path}: expected {expected}; got Python objects, which are never loaded."
+        )
     with parser_errors(path, expected):
         array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
     if array.ndim != 2 or not array.shape[1]:

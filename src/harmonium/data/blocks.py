@@ -1,8 +1,8 @@
 """Sources of data larger than memory: blocks read in any order, or batches in a fixed order.
 
 A source is read by a reader, `reader(order, first, last)`, which yields the rows at positions
-`first` to `last` − 1 of a pass. Each pass reads blocks in a different order, but batches in a fixed
-order.
+`first` to `last` − 1 of a pass. Blocks are read in a different order in each pass, and batches
+always in the same order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
     Attributes:
         rows: shape (n, columns), an array or a SciPy sparse matrix.
-        first: the index of the first of these rows in the source, from 0.
+        first: the index of the first row in the source, counted from 0.
     """
 
     rows: Any
@@ -44,7 +44,7 @@ Reader = Callable[[np.random.Generator | None, int, int], Iterator[Part]]
 
 
 class AbstractSource(ABC):
-    """A source of rows that is read once in each epoch.
+    """A source of rows, which is read once in each epoch.
 
     Attributes:
         name: the name of the source in error messages.
@@ -64,7 +64,7 @@ class AbstractSource(ABC):
     @property
     @abstractmethod
     def places(self) -> np.ndarray:
-        """The index of each remaining row in the source as it was before any rows were removed."""
+        """The index of each row in the original source, before any rows were held out."""
 
     @abstractmethod
     def reader(self) -> Reader:
@@ -80,14 +80,14 @@ class AbstractSource(ABC):
 
     @abstractmethod
     def without(self, count: int) -> tuple[AbstractSource, Iterator[Part]]:
-        """Hold out `count` rows; return the remaining source and an iterator of held-out rows."""
+        """Hold out `count` rows; return the remaining source and an iterator over held-out rows."""
 
 
 # --- blocks that are read by index ----------------------------------------------------------
 
 
 class Block(NamedTuple):
-    """Consecutive rows of a file or an array, which are loaded on demand.
+    """Consecutive rows of a file or an array, loaded on demand.
 
     Attributes:
         size: the number of rows.
@@ -104,7 +104,7 @@ class Blocks:
     """A sequence of blocks of rows that can be read in any order.
 
     The last block read is kept in memory, since a window may end within a block. At most one block
-    is in memory. Reads are serialised, since a run that has ended may still be reading ahead.
+    is in memory. A lock serialises reads, since a run that has ended may still be reading ahead.
     """
 
     def __init__(self, blocks: Sequence[Block]):
@@ -187,19 +187,19 @@ class BlockSource(AbstractSource):
                 yield Part(self.blocks.read(int(starts[i]), int(stops[i])), int(starts[i]))
 
     def sample(self, count: int) -> Iterator[Part]:
-        """Yield the first rows of evenly spaced blocks of the source."""
+        """Yield `count` rows: the first rows of evenly spaced blocks of the source."""
         starts = self.spans[:, 0]
         return self._parts(starts, starts + self._sizes_of_beginnings(count, len(starts)))
 
     def without(self, count: int) -> tuple[BlockSource, Iterator[Part]]:
-        """Hold out the first rows of evenly spaced blocks of the source."""
+        """Hold out `count` rows: the first rows of evenly spaced blocks of the source."""
         starts, stops = self.spans.T
         ends = starts + self._sizes_of_beginnings(count, HELD_OUT_BLOCKS)
         spans = np.stack([ends, stops], axis=1)[ends < stops]
         return replace(self, spans=spans), self._parts(starts, ends)
 
     def _sizes_of_beginnings(self, count: int, usual: int) -> np.ndarray:
-        """Return how many rows to take from the beginning of each block, `count` rows in total.
+        """Return how many rows to take from the start of each block to take `count` rows in total.
 
         Args:
             count: the number of rows to take; all rows if the source has fewer.
@@ -255,7 +255,7 @@ class Batches(AbstractSource):
     Attributes:
         batches: an iterable, or a function that returns an iterator.
         name: the name of the source in error messages.
-        rows: the number of rows used, without the skipped rows; None until they are counted.
+        rows: the number of rows used, without the skipped rows; None until the rows are counted.
         skip: the number of rows removed at the beginning.
     """
 
@@ -315,7 +315,7 @@ class Batches(AbstractSource):
 
 
 class _BatchReader:
-    """A pass over batches, which reads and drops the rows before the requested rows."""
+    """A pass over batches, in which the rows before the requested rows are read and discarded."""
 
     def __init__(self, source: Batches):
         self.source = source
@@ -334,7 +334,7 @@ class _BatchReader:
             if part is None:
                 raise InputError(
                     f"{self.source.name}: expected {len(self.source):,} rows; got {self.place:,};"
-                    " give the number of rows as rows=."
+                    " pass the correct number as rows=."
                 )
             begin = min(max(0, first - self.place), part.rows.shape[0])
             end = min(last - self.place, part.rows.shape[0])
@@ -362,8 +362,8 @@ def matrix_of(batch: Any, name: str) -> Any:
         batch = _side_by_side(batch, name)
     if isinstance(batch, tuple):
         raise InputError(
-            f"{name}: expected batches of rows; got a tuple of length {len(batch)}, such as"
-            " rows and labels; yield only the rows."
+            f"{name}: expected batches of rows; got a tuple of length {len(batch)},"
+            " perhaps of rows and labels; yield only the rows."
         )
     batch = batch.tocsr() if hasattr(batch, "tocsr") else as_array(batch, name)
     if batch.ndim != 2 or batch.shape[1] < 1:
@@ -374,18 +374,18 @@ def matrix_of(batch: Any, name: str) -> Any:
             f"{name}: expected batches of shape (rows, columns); got {batch.shape}; {advice}."
         )
     if batch.dtype.kind not in "buif":
-        raise InputError(f"{name}: expected numbers; got an array of {batch.dtype}.")
+        raise InputError(f"{name}: expected numbers; got an array of dtype {batch.dtype}.")
     return batch
 
 
 def is_arrow(batch: Any) -> bool:
-    """Return whether a batch is a pyarrow table or record batch, as DuckDB and Arrow return."""
+    """Return whether a batch is a pyarrow table or record batch, such as DuckDB returns."""
     pyarrow = sys.modules.get("pyarrow")  # already imported if a pyarrow table exists
     return pyarrow is not None and isinstance(batch, pyarrow.RecordBatch | pyarrow.Table)
 
 
 def cells_of(column: Any) -> np.ndarray:
-    """Convert an Arrow column to an array: empty cells become NaN, fixed-size lists become rows."""
+    """Convert an Arrow column to an array; nulls become NaN, and fixed-size lists become rows."""
     import pyarrow
 
     if isinstance(column, pyarrow.ChunkedArray):
@@ -402,7 +402,9 @@ def _side_by_side(columns: Mapping[Any, Any], name: str) -> np.ndarray:
     arrays = {key: as_array(column, f"{name}, {key!r}") for key, column in columns.items()}
     for key, column in arrays.items():
         if column.dtype.kind not in "buif":
-            raise InputError(f"{name}, {key!r}: expected numbers; got an array of {column.dtype}.")
+            raise InputError(
+                f"{name}, {key!r}: expected numbers; got an array of dtype {column.dtype}."
+            )
     shapes = [column.shape for column in arrays.values()]
     if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
         shown = ", ".join(map(str, shapes[:5])) or "no columns"

@@ -1,7 +1,7 @@
 """The built-in data sets: `digits`, `bars`, `shifter`, `ising` and `mnist`.
 
-`builtin(name)` returns one of these sets as a `Table`. The functions `bars_and_stripes`,
-`labelled_shifter` and `ising_configurations` return the arrays of the synthetic sets.
+`builtin(name)` returns a built-in data set as a `Table`. The functions `bars_and_stripes`,
+`labelled_shifter` and `ising_configurations` return the arrays of the synthetic data sets.
 """
 
 import importlib.util
@@ -45,17 +45,17 @@ def builtin(name: str, *, seed: int = 0) -> Table:
     """
     if name not in BUILTIN:
         raise InputError(
-            f"{name}: expected a built-in set ({', '.join(BUILTIN)}); got no such set."
+            f"{name}: expected the name of a built-in set ({', '.join(BUILTIN)}); got another name."
         )
     return BUILTIN[name](seed)
 
 
 def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
-    """Return all binary pictures with uniform rows, then all with uniform columns.
+    """Return all binary pictures whose rows are uniform, then all whose columns are uniform.
 
-    The blank and the full picture belong to both and so occur twice unless `distinct` is true. With
-    4 × 4 pixels there are 32 pictures, and the sum of −log p over them is at least 108.131 nats for
-    any model (30 pictures and 102.036 nats if `distinct` is true).
+    The blank and the full picture are of both types, and so occur twice unless `distinct` is true.
+    With 4 × 4 pixels there are 32 pictures, and the sum of −log p over all pictures is at least
+    108.131 nats for any model (30 pictures and 102.036 nats if `distinct` is true).
 
     Args:
         side: The number of pixels on each side, 1 to 12.
@@ -88,8 +88,8 @@ def labelled_shifter(width: int = 8) -> np.ndarray:
 
     Each row consists of a pattern, a copy of the pattern shifted cyclically by one place to the
     left, by none, or by one to the right, and the one-hot direction (left, none, right). For width
-    8 there are 768 different rows, so Σ log p over them is at most −768 log 768 = −5102.43
-    nats.
+    8 there are 768 different rows, so the sum of log p over these rows is at most −768 log 768 =
+    −5102.43 nats.
 
     Args:
         width: The number of bits in the pattern, 1 to 12.
@@ -175,7 +175,7 @@ def ising_configurations(
 
 
 def _transfer_powers(states: np.ndarray, inverse_temperature: float) -> list[np.ndarray]:
-    """Return the powers T⁰ to T^side of the transfer matrix, each up to a positive factor.
+    """Return the powers T⁰ to T^side of the transfer matrix, each scaled by a positive factor.
 
     T[r, r'] = exp(β (Σ r_i r_{i+1} + Σ r_i r'_i)) has one term for the bonds within a lattice row
     and one for the bonds to the next row.
@@ -229,7 +229,7 @@ def _digits(seed: int) -> Table:
 
 
 def _read_digits() -> tuple[np.ndarray, np.ndarray]:
-    """Return all pictures and labels, read without importing scikit-learn, which takes 2 s."""
+    """Return scikit-learn's digits and labels, without the 2 s of importing scikit-learn."""
     package = importlib.util.find_spec("sklearn")
     for folder in (package and package.submodule_search_locations) or ():
         file = Path(folder, "datasets", "data", "digits.csv.gz")
@@ -303,13 +303,13 @@ def _mnist_file(file: Path) -> tuple[np.ndarray, np.ndarray]:
             return arrays["x"], arrays["y"]
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise InputError(
-            f"mnist ({file}): expected an .npz file with the grey levels x and the labels y; got"
-            f" {error}; replace it, or unset {DATA_VARIABLE}."
+            f"mnist ({file}): expected an .npz file with grey levels x and labels y; got another"
+            f" file ({error}); replace it, or unset {DATA_VARIABLE}."
         ) from None
 
 
 def _mnist_from_openml() -> tuple[np.ndarray, np.ndarray]:
-    """Return all 70,000 pictures and labels, from scikit-learn's cache or the network."""
+    """Return the 70,000 pictures and labels of MNIST, from scikit-learn's cache or the network."""
     from sklearn.datasets import fetch_openml
 
     parser = "pandas" if importlib.util.find_spec("pandas") else "liac-arff"
@@ -329,8 +329,8 @@ def _mnist_from_openml() -> tuple[np.ndarray, np.ndarray]:
         ) from None
     if pixels.shape != (sum(MNIST_ROWS), 784):
         raise InputError(
-            f"mnist: expected 70,000 rows of 784 levels; got shape {pixels.shape}; remove OpenML's"
-            " files from scikit-learn's data home and try again."
+            f"mnist: expected 70,000 rows of 784 grey levels; got shape {pixels.shape}; remove"
+            " OpenML's files from scikit-learn's data home and try again."
         )
     return pixels, labels
 

@@ -1,7 +1,7 @@
-"""Decide how to interpret the numbers of an array: as 0/1, grey levels, spins, codes or reals.
+"""Decide how to interpret an array: as 0/1, grey levels, spins, codes or real numbers.
 
 `as_table` makes this decision and stores the rows in the smallest type that can represent them. It
-describes each step in a note. The error for a value that the coding does not allow contains this
+describes each step in a note. If the coding does not allow a value, the error message contains the
 value and its position.
 """
 
@@ -24,7 +24,7 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 class _Given(NamedTuple):
-    """The options of `as_table`, and the rows passed to it, already checked to be numbers."""
+    """The options of `as_table`, and its rows, which have been checked to be numbers."""
 
     source: str
     parts: dict[str, np.ndarray]  # "row", "test row", "validation row" -> (rows, columns)
@@ -33,7 +33,7 @@ class _Given(NamedTuple):
 
 
 class _Coding(NamedTuple):
-    """The meaning of the numbers and how they are stored."""
+    """The meaning of the numbers, and the type in which they are stored."""
 
     kind: Kind
     dtype: DTypeLike
@@ -63,9 +63,9 @@ def as_table(
 
     `array`, `test` and `validation` are examined together and share one coding:
 
-    - "levels": values in [0, 1]. If all are 0 or 1, they are binary. Other floats are grey levels,
-        used unchanged. Integers with a maximum of 128 to 255 are grey levels divided by 255. Other
-        levels need `scale`.
+    - "levels": values in [0, 1]. If all numbers are 0 or 1, they are binary. Other floats are grey
+        levels, used unchanged. Integers with a maximum of 128 to 255 are grey levels, which are
+        divided by 255. Other levels need `scale`.
     - "spins": exactly −1 and +1. "codes": codes 0 ... states − 1. "reals": any finite reals.
     - "auto": "spins" if −1 and +1 both occur and no other value does, otherwise "levels".
 
@@ -113,7 +113,7 @@ def coded(
     states: int | None = None,
     source: str,
 ) -> Table:
-    """Return the table with its numbers interpreted in the same way as by `as_table`.
+    """Return the table with its numbers interpreted as `as_table` interprets them.
 
     Raises:
         InputError: a number is invalid in the coding.
@@ -182,7 +182,7 @@ def _check_options(source: str, coding: str, scale: int | float | None, states: 
 
 
 def _numbers(array: ArrayLike, source: str) -> np.ndarray:
-    """Return the array, checked to have 2 or 3 non-empty dimensions and numbers or bools."""
+    """Return the array, checked to have 2 or 3 non-empty axes and to contain numbers or bools."""
     try:
         numbers = np.asarray(array)
     except ValueError:
@@ -212,9 +212,9 @@ def _check_parts(given: _Given) -> None:
     width = given.parts["row"].shape[1]
     for where, rows in given.parts.items():
         if rows.shape[1] != width:
-            others = f"{where}s of {rows.shape[1]:,}"
+            others = f"{where}s with {rows.shape[1]:,}"
             raise InputError(
-                f"{given.source}: expected {width:,} columns everywhere; got {others}."
+                f"{given.source}: expected {width:,} columns in all rows; got {others}."
             )
     advice = (
         "fill in missing and infinite values, or drop the rows that contain them; in Python, hm.fit"
@@ -227,7 +227,7 @@ def _check_parts(given: _Given) -> None:
 def _refuse_where(
     given: _Given, is_bad: Callable[[np.ndarray], np.ndarray], expected: str, advice: str
 ) -> None:
-    """Raise InputError for the first invalid value, giving its position and how many follow."""
+    """Raise InputError for the first invalid value, with its position and the number of others."""
     for where, rows in given.parts.items():
         count = 0
         before = 0
@@ -241,7 +241,7 @@ def _refuse_where(
             count += int(np.count_nonzero(bad))
             before += len(part)
         if count:
-            more = f" and {count - 1:,} more such" * (count > 1)
+            more = f" and {count - 1:,} more" * (count > 1)
             raise InputError(f"{given.source}: expected {expected}; got {first}{more}; {advice}.")
 
 
@@ -251,7 +251,7 @@ def _extremes(given: _Given) -> tuple[int | float, int | float]:
 
 
 def _is_whole(given: _Given) -> bool:
-    """Return whether every part has an integer or bool dtype; floats such as 3.0 do not count."""
+    """Return whether all arrays have an integer or bool dtype; floats such as 3.0 do not count."""
     return all(part.dtype.kind in "biu" for part in given.parts.values())
 
 
@@ -340,14 +340,16 @@ def _one_each(
         return None
     array = np.asarray(values)
     if array.shape != (len(rows),):
-        raise InputError(f"{source}: expected {len(rows):,} {what}; got shape {array.shape}.")
+        raise InputError(
+            f"{source}: expected {len(rows):,} {what}; got an array of shape {array.shape}."
+        )
     if what == "weights" and not (array.dtype.kind in "biuf" and np.isfinite(array).all()):
-        raise InputError(f"{source}: expected finite weights; got others, such as NaN.")
+        raise InputError(f"{source}: expected finite weights; got other values, such as NaN.")
     return array
 
 
 def _notes(name: str, coding: _Coding, train: np.ndarray) -> tuple[str, ...]:
-    """Return notes that describe how the rows are interpreted and whether they were flattened."""
+    """Return notes on how the rows are interpreted and, for pictures, on their flattening."""
     columns = int(np.prod(train.shape[1:]))
     rows = count_of(len(train), "row")
     done = f"{name}: {rows} of {columns:,} {coding.kind.noun}{coding.note}."

@@ -30,8 +30,9 @@ NO_END = 2**31 - 1  # counts of updates are 32-bit integers
 class Window(NamedTuple):
     """Rows that stay on the device for several consecutive updates.
 
-    The compiled loop treats a window as an epoch of its own rows, so it needs no code for streams,
-    and training on a stream with a single window matches training in memory bit for bit.
+    The compiled training loop treats the rows of a window as an epoch, so it needs no special code
+    for streams, and training on a stream with a single window matches training in memory bit for
+    bit.
 
     Attributes:
         dataset: the rows, including padding rows.
@@ -48,7 +49,7 @@ class Window(NamedTuple):
     passes: int = 0
 
     def at(self, updates: int) -> Window:
-        """Return this window, which contains all rows, whatever the number of updates."""
+        """Return this window, which contains all rows and so serves every update."""
         return self
 
 
@@ -56,7 +57,7 @@ class Windows(Protocol):
     """The windows of a training run, in the order in which they are used."""
 
     def at(self, updates: int) -> Window:
-        """Return the window for the next update after the first `updates` updates."""
+        """Return the window for the update that follows the first `updates` updates."""
         ...
 
 
@@ -85,7 +86,7 @@ class AbstractRows(ABC):
     @property
     @abstractmethod
     def head(self) -> Dataset:
-        """The rows from which a run is set up, with padding rows; all rows if in memory."""
+        """The rows from which a run is set up, with padding: all rows if they are in memory."""
 
     @property
     @abstractmethod
@@ -102,7 +103,7 @@ class AbstractRows(ABC):
 
     @abstractmethod
     def kept_exact(self) -> AbstractRows:
-        """Return the rows with a check that bfloat16 can represent all values exactly."""
+        """Return the rows, with a check on reading that bfloat16 represents all values exactly."""
 
     @abstractmethod
     def windows(self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END) -> Windows:
@@ -187,7 +188,7 @@ class Dataset(AbstractModule, AbstractRows):
 
         Raises:
             InputError: `rows` is not a matrix of numbers, or contains an infinity; `scale` is not
-                positive; or the weights or indices do not fit the rows.
+                positive; or the weights or indices do not match the rows.
         """
         if not 0 < scale < float("inf"):
             raise InputError(f"scale: expected a positive number; got {scale}.")
@@ -203,7 +204,7 @@ class Dataset(AbstractModule, AbstractRows):
 
     @classmethod
     def of(cls, data: Any, weights: Any = None, name: str = "data") -> Dataset:
-        """Return `data` itself if it is a dataset; otherwise store it in one.
+        """Return `data` itself if it is a dataset; otherwise store the data in a dataset.
 
         Raises:
             InputError: `data` is not a matrix of numbers, or weights are given for a dataset.
@@ -212,7 +213,8 @@ class Dataset(AbstractModule, AbstractRows):
             return cls(data, weights, name=name)
         if weights is not None:
             raise InputError(
-                "weights: expected none with a Dataset; pass them to it: Dataset(rows, weights)."
+                "weights: expected none with a Dataset; got some; pass Dataset(rows, weights)"
+                " instead."
             )
         return data
 
@@ -241,7 +243,7 @@ class Dataset(AbstractModule, AbstractRows):
         return self._with(meaning=replace(self.meaning, fits=visible.form, latent=visible.n_latent))
 
     def with_most_missing(self, count: int) -> Dataset:
-        """Return the dataset, declared to have at most `count` values per row that are NaN."""
+        """Return the dataset, declared to have at most `count` NaN values per row."""
         return self._with(meaning=replace(self.meaning, missing=count))
 
     def _with(self, **fields: Any) -> Dataset:
@@ -260,12 +262,12 @@ class Dataset(AbstractModule, AbstractRows):
 
     @property
     def stochastic(self) -> bool:
-        """Whether binary values are drawn at each visit to a row, with these probabilities."""
+        """Whether each visit to a row draws binary values, with its entries as probabilities."""
         return self.meaning.stochastic
 
     @property
     def missing(self) -> int:
-        """The largest number of missing values of a row, of NaN and of latent units."""
+        """The largest number of missing values in a row: NaN values and latent units."""
         return self.meaning.missing + self.meaning.latent
 
     @property
@@ -283,11 +285,11 @@ class Dataset(AbstractModule, AbstractRows):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether bfloat16 represents all values exactly, since they are small integers."""
+        """Whether bfloat16 represents all values exactly, because all values are small integers."""
         return self.stochastic or (self.stored.is_exact_in_bfloat16 and self.scale == 1.0)
 
     def take(self, indices: Integer[Array, " batch"], *, key: PRNGKeyArray) -> Array:
-        """Return rows in the user's coding; if `stochastic`, binary values drawn with the key."""
+        """Return rows in the user's coding or, if `stochastic`, binary values drawn from them."""
         rows = self.stored.take(indices)
         if not self.stochastic:
             return self._scaled(rows)
@@ -300,7 +302,7 @@ class Dataset(AbstractModule, AbstractRows):
         return rows if self.scale == 1.0 else rows / self.scale
 
     def keys(self, key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray]:
-        """Return a key for `take` and a key for later draws; split only if `take` draws values."""
+        """Return a key for `take` and a key for later draws, which differ only if `take` draws."""
         if not self.stochastic:
             return key, key
         key_rows, key_rest = jax.random.split(key)
@@ -353,11 +355,11 @@ class Dataset(AbstractModule, AbstractRows):
         return Dataset(rows, self.weights)
 
     def weighted(self, weights: Array) -> Dataset:
-        """Return the same rows with these weights, without normalising them."""
+        """Return the same rows with these weights, without normalising the weights."""
         return self._with(weights=weights)
 
     def padded(self) -> Dataset:
-        """Return the dataset with padding rows added, so that fewer sizes are compiled.
+        """Return the dataset with padding rows, so that programs are compiled for fewer sizes.
 
         The caller must know how many rows are not padding. A large dataset is returned without
         padding, since it would have to be copied.
@@ -392,7 +394,7 @@ class Dataset(AbstractModule, AbstractRows):
         return Window(self.padded(), whole_number(len(self)))
 
     def values(self, first: int, last: int) -> np.ndarray:
-        """Return rows `first` to `last`, divided by the scale; no binary values are drawn."""
+        """Return rows `first` to `last` − 1, divided by the scale; no binary values are drawn."""
         indices = np.arange(first, min(last, len(self)))
         rows = self.stored.rows_here(indices)
         if rows is None:
@@ -402,7 +404,7 @@ class Dataset(AbstractModule, AbstractRows):
         return np.divide(rows, self.scale, dtype=jnp.result_type(float))
 
     def parts(self, *, key: PRNGKeyArray | None = None) -> Iterator[np.ndarray]:
-        """Yield all rows in parts, in the user's coding; sparse rows become dense only in parts."""
+        """Yield all rows in parts, in the user's coding; a sparse part becomes dense."""
         size = rows_at_once(self.columns)
         if self.stochastic:
             drawn = self.rows(key=key)
@@ -415,23 +417,25 @@ class Dataset(AbstractModule, AbstractRows):
         """Return all rows in the user's coding.
 
         Raises:
-            InputError: binary values must be drawn, and no key is given.
+            InputError: binary values must be drawn, but no key is given.
         """
         if not self.stochastic:
             return self.values(0, len(self))
         if key is None:
-            raise InputError("key: binary values are drawn from these grey levels; pass key=.")
+            raise InputError(
+                "key: expected a key to draw binary values from grey levels; got None; pass key=."
+            )
         return np.asarray(_taken(self._for_any_layer, np.arange(len(self)), key))
 
     @property
     def _for_any_layer(self) -> Dataset:
-        """Return the dataset without its checked layer, so that all layers share one program."""
+        """The dataset without the record of a checked layer, so that all layers share a program."""
         return self._with(meaning=replace(self.meaning, fits=None, latent=0))
 
 
 @compiled
 def _taken(dataset: Dataset, indices: np.ndarray, key: PRNGKeyArray) -> Array:
-    """Return rows from `take`, compiled as a single program rather than one per operation."""
+    """Return rows from `take`, compiled as a single program rather than as one per operation."""
     return dataset.take(jnp.asarray(indices), key=key)
 
 
@@ -441,7 +445,7 @@ def _undrawn(dataset: Dataset, indices: np.ndarray) -> Array:
 
 
 def entries_of(values: Any, which: np.ndarray | None) -> Any:
-    """Return the values at the indices `which` (None: all values); None if `values` is None."""
+    """Return values at the indices `which` (None: all), or None if `values` is None."""
     if values is None or which is None:
         return values
     return values[which]
@@ -452,11 +456,13 @@ def checked_weights(weights: Any, n: int) -> Array:
     try:
         array = np.asarray(weights, float)
     except (ValueError, TypeError):
-        raise InputError(f"weights: expected {n} numbers; got {type(weights).__name__}.") from None
+        raise InputError(
+            f"weights: expected {n} numbers; got {type(weights).__name__}, which is not numeric."
+        ) from None
     if array.shape != (n,) or not np.isfinite(array).all() or (array < 0).any():
         raise InputError(
             f"weights: expected {n} finite non-negative numbers, one for each row;"
-            f" got shape {np.shape(weights)}."
+            f" got other numbers, or another shape: {np.shape(weights)}."
         )
     if not array.sum() > 0:
         raise InputError("weights: expected a positive sum; got zero.")

@@ -19,10 +19,10 @@ MOST_COLUMNS = 4_000  # the table of all pairs is held in memory
 def dependence_tree(rows: Any, weights: Any = None) -> tuple[int, ...]:
     """Return the maximum-information tree (Chow–Liu tree) of 0/1 columns, for `hm.Tree`.
 
-    Of all distributions in which each column depends on at most one parent, the distribution along
-    this tree has the highest likelihood. The counts are smoothed with one pseudo-row, in which all
-    states of a pair of columns are equally likely, as in `hm.Tree.fit_moments`. The root is in the
-    middle of the longest path, so that the tree has few levels.
+    Of all distributions in which each column depends on at most one parent, the one with this tree
+    has the highest likelihood. The counts are smoothed with one pseudo-row, in which all states of
+    a pair of columns are equally likely, as in `hm.Tree.fit_moments`. The root is in the middle of
+    the longest path, so that the tree has few levels.
 
     Args:
         rows: numbers from 0 to 1, shape (n, columns), or a `Dataset`. NaN means a missing value;
@@ -54,7 +54,7 @@ def dependence_tree(rows: Any, weights: Any = None) -> tuple[int, ...]:
 
 
 def _information(data: Dataset) -> Float[np.ndarray, "columns columns"]:
-    """Return the mutual information of each pair of columns, in nats, with one pseudo-row."""
+    """Return the mutual information of each pair of columns, in nats, smoothed by a pseudo-row."""
     shape = (data.columns, data.columns)
     pair_counts = np.zeros(shape)  # rows in which both columns are observed
     first_counts = np.zeros(shape)  # of these, the rows in which the first column is 1

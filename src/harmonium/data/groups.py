@@ -50,7 +50,7 @@ class Groups(NamedTuple):
 
 
 def exclusive_groups(rows: Any) -> tuple[tuple[int, ...], ...]:
-    """Return groups of 0/1 columns that are mutually exclusive, beyond what chance explains.
+    """Return groups of 0/1 columns that are mutually exclusive, and too often to be by chance.
 
     In such a group, at most one column is on in any row. Let column a be on in n_a of n rows, and
     the columns already in the group be on in s rows. If columns were independent, column a would be
@@ -80,7 +80,7 @@ def exclusive_groups(rows: Any) -> tuple[tuple[int, ...], ...]:
 
 
 def column_groups(rows: Any) -> Groups:
-    """Return the groups of `exclusive_groups`, and groups of columns that are equal in every row.
+    """Return exclusive groups (see `exclusive_groups`), and groups of columns equal in every row.
 
     Two columns that are each on in n_a of n rows are equal by chance with probability
     1 / C(n, n_a). They form a group if this probability is below 1e-4 divided by the number of
@@ -140,7 +140,7 @@ def _equal(
 
 
 class _LogChance:
-    """Log probabilities that independent columns are never on in the same row."""
+    """Log probabilities of the event that independent columns are never on in the same row."""
 
     def __init__(self, n: int, counts: Integer[np.ndarray, " columns"], level: float):
         self.n = n
@@ -162,11 +162,11 @@ class _LogChance:
         return np.where(able, self.ways(room, counts) - self.ways(self.n, counts), -np.inf)
 
     def needed(self, size: int) -> float:
-        """Return the log probability below which a group of this size is accepted."""
+        """Return the threshold of the log probability for accepting a group of this size."""
         return self.level - float(self.ways(len(self.counts), size))
 
     def is_category(self, columns: list[int]) -> bool:
-        """Return whether exclusive columns are often on, and would often coincide by chance."""
+        """Return whether exclusive columns are often on, and by chance would often coincide."""
         on = self.counts[columns] / self.n
         none = np.prod(1 - on)
         together = 1 - none - (none * on / (1 - on)).sum()
@@ -174,7 +174,7 @@ class _LogChance:
 
 
 def _co_occurrences(data: Dataset) -> tuple[int, np.ndarray | None]:
-    """Return the number of complete rows and, for each pair of columns, of rows with both on.
+    """Return the number of complete rows, and in how many of them both columns of each pair are on.
 
     The counts of pairs are None if the rows contain anything but 0 and 1.
     """
@@ -201,7 +201,7 @@ def _listed(columns: tuple[int, ...]) -> str:
 def _grown(
     seed: int, both: np.ndarray, free: np.ndarray, chance: _LogChance
 ) -> tuple[float, list[int]]:
-    """Return the score (negative if accepted) of the best group grown from a column, and the group.
+    """Return the best group grown from a column, preceded by its score (negative if accepted).
 
     Each step adds the column that is least likely to be exclusive with the group by chance.
     """

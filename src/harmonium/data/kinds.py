@@ -1,4 +1,4 @@
-"""Interpretations of the numbers in rows: one vocabulary for tables, readers and layers."""
+"""Interpretations of the numbers in rows: a vocabulary shared by tables, readers and layers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Kind(StrEnum):
     Attributes:
         coding: the name of the coding, as used when layers are registered.
         layer: the name of the usual layer for such rows, or "" if the kind does not determine it.
-        noun: the word for such numbers in notes.
+        noun: the noun that notes use for such numbers.
     """
 
     coding: str
@@ -36,5 +36,5 @@ class Kind(StrEnum):
     UNDECIDED = "undecided", "", "", "numbers"
 
     def __repr__(self) -> str:
-        """Return the word in quotes, like the repr of a string."""
+        """Return the kind's word in quotes, like the repr of a string."""
         return repr(self.value)

@@ -118,7 +118,8 @@ def _chains(
 ) -> np.ndarray:
     """Run Swendsen–Wang chains and return their final states, shape (chains, sites).
 
-    The lattices of all chains form one disconnected graph, so a single search finds all clusters.
+    The lattices of all chains form one disconnected graph, so a single search for connected
+    components finds the clusters of all chains.
     """
     from scipy.sparse import coo_array  # imported here: it takes a tenth of a second
     from scipy.sparse.csgraph import connected_components

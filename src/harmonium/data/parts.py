@@ -1,4 +1,4 @@
-"""Processing rows in parts, so that the rows of a file are never all in memory."""
+"""Processing rows in parts, so that the rows of a file are never in memory all at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENTRIES_LOOKED_AT = 2**17  # size of a part that NumPy scans repeatedly: fits in
 
 
 def rows_at_once(width: int) -> int:
-    """Return how many rows to process at once: a power of two, with at most 2²¹ entries in total.
+    """Return the number of rows to process at once, a power of two, with at most 2²¹ entries.
 
     Args:
         width: number of entries per row in the largest array of the computation.
@@ -26,7 +26,7 @@ def rows_at_once(width: int) -> int:
 
 
 def parts_of(matrix: Any, which: np.ndarray | None = None) -> Iterator[Any]:
-    """Yield the rows of a matrix in parts, so that a matrix on disk is never all in memory.
+    """Yield the rows of a matrix in parts, so that a matrix on disk is never entirely in memory.
 
     Args:
         matrix: an array, or a SciPy sparse matrix in row format.
@@ -50,8 +50,8 @@ def in_parts(function: Callable[..., Any], rows: Any, width: int, dtype: Any = N
     """Apply a compiled function to the rows in parts, and return the concatenated results.
 
     The last part is padded with copies of its first row, and the size of a part is a power of two,
-    so that the function is compiled for few sizes. A sparse matrix is converted to a dense one in
-    parts.
+    so that the function is compiled for few sizes. Each part of a sparse matrix is converted to a
+    dense array.
 
     Args:
         function: a function of some rows and the index of their part, which returns an array with
@@ -89,7 +89,7 @@ def is_mapped(matrix: Any) -> bool:
 
 
 def mapping_of(matrix: Any) -> mmap.mmap | None:
-    """Return the memory map behind a matrix, or None; its pages may be released after reading.
+    """Return the memory map of a matrix, whose pages may be released after reading, or None.
 
     None is also returned for a file mapped copy-on-write, since its pages may contain changes.
     """

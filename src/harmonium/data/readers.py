@@ -1,7 +1,7 @@
 """Readers of files: arrays, text, Parquet, Arrow and idx. Text and idx files may be gzipped.
 
-A reader converts a file of one format into a `Table` of undecided kind; `read_file` chooses the
-reader by the file's name. No reader ever unpickles anything.
+A reader converts a file of one format into a `Table` whose kind is still undecided; `read_file`
+chooses the reader by the file's name. No reader ever unpickles anything.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def read_file(
         text_format: The user's options for a text file; omitted options are detected.
 
     Returns:
-        A table of undecided kind: the rows with the shape and dtype of the file, and any test rows,
-        validation rows and labels.
+        A table whose kind is undecided: the rows with the shape and dtype of the file, and any test
+        rows, validation rows and labels.
 
     Raises:
         InputError: The file is missing, damaged, or not of the format that its name implies.
@@ -89,8 +89,8 @@ def read_file(
             if path.suffix:
                 suffix = f"the suffix {path.suffix!r}"
             raise InputError(
-                f"{path}: expected a file of a known format: {suffixes}; got {suffix}; rename it"
-                " after its format, or convert it."
+                f"{path}: expected a file of a known format: {suffixes}; got {suffix}; rename the"
+                " file to match its format, or convert the file."
             )
         if key is not None and reader is not _read_npz:
             raise InputError(f"{path}: expected a key only after an .npz file; got {key!r}.")
@@ -100,7 +100,9 @@ def read_file(
                 f" file; got a {path.suffix} file; leave them out."
             )
         if is_empty:
-            raise InputError(f"{path}: expected data; got an empty file; check how it was written.")
+            raise InputError(
+                f"{path}: expected data; got an empty file; check how the file was written."
+            )
         if reader is _read_text:
             return _read_text(path, known, text_format)
         if reader is _read_npz:
@@ -153,7 +155,7 @@ def cells_of(
     text_format: TextFormat | None = None,
     known: Frame | None = None,
 ) -> Cells | None:
-    """Return the original cells of a text file, or None if it is not text with `rows` rows.
+    """Return the original cells of a text file, or None for any file but a text of `rows` rows.
 
     Args:
         path: the file.
@@ -200,8 +202,8 @@ def _read_npy(path: Path) -> Table:
             array = np.empty(0, object)
     if array.dtype.hasobject:
         raise InputError(
-            f"{path}: expected {expected}; got pickled Python objects, never loaded; save an array"
-            " of integers or floats instead."
+            f"{path}: expected {expected}; got pickled Python objects, which are never loaded; save"
+            " an array of integers or floats instead."
         )
     return Table(name=stem_of(path), train=array)
 
@@ -212,7 +214,7 @@ def _check_magic(path: Path, magic: bytes, expected: str, writer: str) -> None:
         if file.read(len(magic)) != magic:
             raise InputError(
                 f"{path}: expected {expected}; got other content; write it with {writer}, or"
-                " rename it after its format."
+                " rename the file to match its format."
             )
 
 
@@ -238,7 +240,7 @@ def _read_npz(path: Path, key: str | None) -> Table:
 
 
 def _keys_of_parts(path: Path, arrays: dict[str, np.ndarray], key: str | None) -> dict[str, str]:
-    """Return the name of the array that contains each part: train (always), test, validation."""
+    """Return the name of the array for each part: train and, if present, test and validation."""
     label_names = [name for names in _LABELS.values() for name in names]
     usable = {name: a for name, a in arrays.items() if name.lower() not in label_names}
     data = {k.lower(): k for k, a in usable.items() if a.ndim in (2, 3) and a.dtype.kind in "biuf"}
@@ -267,7 +269,7 @@ def _keys_of_parts(path: Path, arrays: dict[str, np.ndarray], key: str | None) -
 
 
 def _unpacked(path: Path, arrays: dict[str, np.ndarray], key: str) -> np.ndarray:
-    """Return an array's rows, unpacked from bits if the file also has an `n_visible`."""
+    """Return an array's rows, unpacked from bits if the file also contains `n_visible`."""
     rows = arrays[key]
     count = arrays.get("n_visible")
     if count is None or rows.ndim != 2 or key == "n_visible":
@@ -279,7 +281,7 @@ def _unpacked(path: Path, arrays: dict[str, np.ndarray], key: str) -> np.ndarray
             return rows
     raise InputError(
         f"{path}: expected bits packed into uint8 rows alongside n_visible = {count}; got {key}"
-        f" {rows.dtype} {rows.shape}; write it with numpy.packbits(..., axis=1)."
+        f" of {rows.dtype}, shape {rows.shape}; write it with numpy.packbits(..., axis=1)."
     )
 
 
@@ -339,7 +341,7 @@ def _read_idx(path: Path) -> Table:
         raise InputError(
             f"{path}: expected an idx file: two zero bytes, a type, the number of dimensions, the"
             f" dimensions; got {len(data):,} bytes that begin with"
-            f" {data[:4].hex(' ') or 'nothing'}; rename it after its format."
+            f" {data[:4].hex(' ') or 'nothing'}; rename the file to match its format."
         )
     shape = tuple(np.frombuffer(data, ">u4", data[3], 4).tolist())
     dtype = np.dtype(_IDX_TYPES[data[2]])

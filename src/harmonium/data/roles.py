@@ -1,7 +1,7 @@
 """The roles of columns: labels, row weights, dropped columns, and the columns of ratings.
 
-Columns that are not learned are removed before the rest is classified as a picture or a table;
-otherwise they might prevent grey levels from being recognised.
+Columns that are not learned are removed before the other columns are classified as a picture or a
+table; otherwise they might prevent grey levels from being recognised.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def is_picture(frame: Frame) -> bool:
 
 
 def note_on_weights(frame: Frame) -> str:
-    """Return a note that a column may contain the weights of rows, or "" if no column may.
+    """Return a note on a column that may contain the weights of rows, or "" if there is none.
 
     Such a column is recognised by its name. An ambiguous name such as "count" suffices only if all
     other columns contain words or few different numbers and no two rows agree in all of these
@@ -166,7 +166,7 @@ def _may_be_weights(column: RawColumn) -> bool:
 
 
 def _are_different_cases(columns: Sequence[RawColumn]) -> bool:
-    """Return whether columns contain words or few different numbers, and all rows differ."""
+    """Return whether the columns contain words or few different numbers, and no two rows agree."""
     for column in columns:
         are_numbers = column.cell_kind is CellKind.NUMBERS
         has_many = are_numbers and len(np.unique(column.values)) > FEW
@@ -186,10 +186,10 @@ def _names(table: Table) -> Sequence[str]:
 
 
 def _has(table: Table, name: str, roles: Roles, source: str, option: str) -> bool:
-    """Return whether a column exists and is not the only one; raise an error if it is required.
+    """Return whether a column exists and is not the only column; raise an error if it must exist.
 
     Raises:
-        InputError: the column does not exist, and may not be missing.
+        InputError: the column does not exist, although it is required.
     """
     names = _names(table)
     if name in names and len(names) > 1:
@@ -198,7 +198,8 @@ def _has(table: Table, name: str, roles: Roles, source: str, option: str) -> boo
         return False
     seen = ", ".join(names)[:200] or "rows without names"
     raise InputError(
-        f"{source}: expected {option} with one of several columns; got {name!r}; available: {seen}."
+        f"{source}: expected {option} to name one of several columns; got {name!r}; available:"
+        f" {seen}."
     )
 
 
@@ -298,8 +299,8 @@ def _counts_up(classes: np.ndarray) -> bool:
 def _are_classes(rows: np.ndarray, place: int, scale: float | None) -> bool:
     """Return whether an unnamed column contains class numbers for pictures in the other columns.
 
-    Its values must be consecutive integers from 0 or 1, below the largest grey level. The number of
-    columns must be a perfect square without this column, but not with it.
+    The column's values must be consecutive integers from 0 or 1, below the largest grey level. The
+    number of columns must be a perfect square without this column, but not with it.
     """
     width = rows.shape[1]
     is_square = math.isqrt(width - 1) ** 2 == width - 1 and math.isqrt(width) ** 2 != width
@@ -317,7 +318,7 @@ def _are_classes(rows: np.ndarray, place: int, scale: float | None) -> bool:
 
 
 def note_on_ratings(frame: Frame) -> str:
-    """Return advice on how to reshape a table of ratings for learning, or "" for other tables.
+    """Return advice on how to reshape a table of ratings for training, or "" for other tables.
 
     A table of ratings has columns of users, items and values, and possibly of times. Each pair of
     user and item occurs once, but users and items occur several times. Columns are identified by

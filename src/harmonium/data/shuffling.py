@@ -19,8 +19,8 @@ def batches_in_order(
 
     Each of the rows 0 … n − 1 is visited once in an epoch. If the last batch is short, it is filled
     with other valid row indices. Up to `MOST_TO_SORT` rows are shuffled all at once. With more
-    rows, each batch computes its own indices, so that training can start anywhere in an epoch at no
-    cost and the order is never stored.
+    rows, the indices of each batch are computed separately, so that training can start anywhere in
+    an epoch at no cost and the order is never stored.
 
     Args:
         room: number of stored rows, including padding rows; at least n.
@@ -73,8 +73,9 @@ def keyed_order(
     A few rounds of invertible steps mix the bits of a number below the next power of two: adding a
     key, multiplying by an odd number, and combining the upper half with the lower half by XOR. A
     result of n or more is mixed again (fewer than two times on average), so that no two positions
-    get the same entry (cycle walking: Black & Rogaway 2002). The permutation is not uniform among
-    all permutations, but tests check the positions of single rows and of pairs of rows.
+    get the same entry (cycle walking: Black & Rogaway 2002). The permutation is not uniformly
+    distributed over all permutations, but tests check the distribution of the positions of single
+    rows and of pairs of rows.
     """
     width = max(2, (room - 1).bit_length())
     mask = jnp.uint32(2**width - 1)

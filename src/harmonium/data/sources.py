@@ -142,7 +142,7 @@ def open_source(
     if visible not in (AUTO, Kind.CODES.layer) or scale is not None or states is not None:
         raise InputError(
             f"{source}: expected an alignment without --visible, --scale or --states; got one of"
-            " these options; leave it out: the letters determine the codes."
+            " these options; leave it out, since the letters determine the codes."
         )
     name = stem_of(path)
     if key is not None:  # the name becomes part of the name of a run folder
@@ -166,7 +166,7 @@ class NumberFormat:
 
     @property
     def option(self) -> str:
-        """The first given option that implies plain numbers, or "" if there is none."""
+        """The name of the first option for plain numbers that is given, or "" if none is given."""
         if self.visible != AUTO:
             return "--visible"
         if self.scale is not None:
@@ -292,8 +292,8 @@ def _of_alignment(
 ) -> Table:
     """Return a table of the sequences of an alignment, encoded as codes.
 
-    Sequences for training get weights and clusters. If `sites` are known, the sequences are for
-    scoring by a model: all of them are kept, with weight 1.
+    Sequences for training get weights and clusters. If `sites` are given, the sequences are to be
+    scored by a model: all sequences are kept, with weight 1.
     """
     if sites is not None:
         raw = read_sequences(source)
@@ -329,11 +329,11 @@ def _refuse_options(source: str, what: str, text_format: TextFormat, roles: Role
     elif text_format != TextFormat():
         options = "header, separator, missing words or lines to skip"
     if options:
-        raise InputError(f"{source}: expected no {options} with {what}; got some; leave them out.")
+        raise InputError(f"{source}: expected no {options} with {what}; got one; leave it out.")
 
 
 def _ratings_in(table: Table) -> str:
-    """Describe possible ratings in unnamed integers that would be rejected as levels."""
+    """Return advice if columns of integers without names look like ratings, or "" otherwise."""
     rows = table.train
     are_whole = table.frame is None and rows.dtype.kind in "iu" and rows.size > 0
     if not are_whole or rows.ndim != 2 or rows.shape[1] not in (3, 4):
@@ -342,7 +342,7 @@ def _ratings_in(table: Table) -> str:
 
 
 def _left_out(columns: Columns | Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return the names of the columns left out, or () if any column is given another kind."""
+    """Return the names of columns to leave out, or () if `columns` also sets other column types."""
     if not isinstance(columns, Mapping):
         return ()
     entries = columns.get("columns")

@@ -122,8 +122,8 @@ def datasets_of(
 def usual_fraction(rows: int, *, can_cross_validate: bool) -> float:
     """Return the fraction of rows to hold out by default, given the number of rows.
 
-    Holding out a tenth of a few hundred rows leaves too few to base a decision on, yet costs too
-    many training rows. Such small data sets are cross-validated instead, if rows have no weights.
+    A tenth of a few hundred rows is too few to base a decision on, yet too many to lose for
+    training. Such small data sets are cross-validated instead, if rows have no weights.
     """
     if can_cross_validate and rows < FEW_ROWS:
         return 0.0
@@ -210,9 +210,9 @@ def _split(table: Table, fraction: float, *, seed: int) -> tuple[np.ndarray, np.
 
 
 def held_out_groups(groups: np.ndarray, fraction: float, *, seed: int) -> np.ndarray:
-    """Return the sorted indices of the rows to hold out: whole groups, in random order.
+    """Return the sorted indices of the rows to hold out: whole groups, chosen in random order.
 
-    A group that would bring the total above the fraction to hold out is skipped.
+    A group is skipped if holding it out would exceed the given fraction of the rows.
     """
     sizes = np.bincount(groups)
     left = round(fraction * len(groups))
@@ -253,8 +253,8 @@ def held_out_rows(
 def rarity_of(rows: np.ndarray, fraction: float) -> np.ndarray:
     """Return the rarity of each row, −Σ log(number of rows with its value in a column), shape (n,).
 
-    The sum is over columns. A column with so many different values that fewer than one row per
-    value would be held out, such as numbers with many digits, is ignored.
+    The sum is over columns. A column is ignored if it has so many different values, such as numbers
+    with many digits, that fewer than one row per value would be held out.
     """
     total = np.zeros(len(rows))
     for column in rows.T:

@@ -27,7 +27,7 @@ class AbstractStored(AbstractModule):
     """The interface of a stored matrix, from which any rows can be read as numbers.
 
     Attributes:
-        columns: number of columns.
+        columns: the number of columns.
     """
 
     columns: int = eqx.field(static=True)
@@ -53,10 +53,10 @@ class AbstractStored(AbstractModule):
 
     @abstractmethod
     def take(self, indices: Integer[Array, " batch"]) -> Array:
-        """Return rows in their stored dtype, shape (batch, columns); can be traced by JAX."""
+        """Return rows in their stored dtype, shape (batch, columns); JAX can trace this method."""
 
     def rows_here(self, indices: np.ndarray) -> np.ndarray | None:
-        """Return rows as `take` does, but uncompiled; None if this would copy the matrix."""
+        """Return the same rows as `take` without compiling; None if this would copy the matrix."""
         return None
 
     @abstractmethod
@@ -97,7 +97,7 @@ class AbstractDense(AbstractStored):
 
 
 class Bits(AbstractDense):
-    """Rows of zeros and ones, eight per byte: `values` has shape (n, ⌈columns / 8⌉)."""
+    """Rows of zeros and ones, stored as bits: `values` has shape (n, ⌈columns / 8⌉)."""
 
     @property
     def is_binary(self) -> bool:
@@ -113,7 +113,7 @@ class Numbers(AbstractDense):
 
     @property
     def most_missing(self) -> int:
-        """The largest number of NaN in a row."""
+        """The largest number of NaN values in a row."""
         if self.values.dtype.kind != "f":
             return 0
         return int(np.isnan(np.asarray(self.values)).sum(1).max())
@@ -123,7 +123,7 @@ class Numbers(AbstractDense):
 
 
 class Nonzeros(AbstractStored):
-    """Rows stored as nonzero entries (CSR); only one batch at a time is converted to dense.
+    """Rows stored as nonzero entries (CSR); only one batch at a time is converted to a dense array.
 
     Attributes:
         first: the index of each row's first entry, then the number of entries, shape (n + 1,).
@@ -144,7 +144,7 @@ class Nonzeros(AbstractStored):
 
     @property
     def most_missing(self) -> int:
-        """The largest number of NaN among the entries of a row."""
+        """The largest number of NaN values among the stored entries of a row."""
         if self.values.dtype.kind != "f":
             return 0
         before = np.append(0, np.cumsum(np.isnan(np.asarray(self.values))))
@@ -172,7 +172,7 @@ class Nonzeros(AbstractStored):
         return stored(matrix[indices])
 
     def filled_to(self, count: int) -> Nonzeros:
-        """Return the matrix padded with empty rows, and its entries padded to a common size."""
+        """Return the matrix padded with empty rows, with entries padded to a common size."""
         missing = count - len(self)
         first = from_numpy(np.pad(np.asarray(self.first), (0, missing), mode="edge"))
         total = padded_size(len(self.places))
@@ -204,10 +204,10 @@ def stored(
     if array.ndim != 2 or 0 in array.shape:
         advice = "; use x.reshape(len(x), -1)" * (array.ndim > 2)
         raise InputError(
-            f"{name}: expected shape (rows, columns); got shape {array.shape}{advice}."
+            f"{name}: expected a matrix, shape (rows, columns); got shape {array.shape}{advice}."
         )
     if array.dtype.kind not in "buif":
-        raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
+        raise InputError(f"{name}: expected numbers; got an array of dtype {array.dtype}.")
     n = int(array.shape[0])
     if which is not None:
         which = _indices(which, n)
@@ -225,14 +225,16 @@ def stored(
 
 
 def _indices(which: Any, n: int) -> np.ndarray:
-    """Convert indices of some of n rows, or a mask of all rows, to indices, and check them."""
+    """Return checked indices of rows, given as indices or as a mask of all n rows."""
     given = np.asarray(which)
     indices = given
     if given.dtype == bool and given.shape == (n,):  # a mask
         indices = np.flatnonzero(given)
     if indices.ndim != 1 or indices.dtype.kind not in "iu" or not indices.size:
         expected = f"indices of one row or more, or a mask of {n:,} rows"
-        raise InputError(f"which: expected {expected}; got {given.dtype} of shape {given.shape}.")
+        raise InputError(
+            f"which: expected {expected}; got an array of {given.dtype}, shape {given.shape}."
+        )
     if indices.min() < 0 or indices.max() >= n:
         got = f"{indices.min():,} to {indices.max():,}"
         raise InputError(f"which: expected indices from 0 to {n - 1:,}; got {got}.")
@@ -258,7 +260,7 @@ def _sparse_array(*content: Any, **options: Any) -> Any:
 
 
 def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
-    """Store a sparse matrix as nonzero entries, or densely (converted in parts) if smaller."""
+    """Store a sparse matrix as nonzero entries, or densely if that takes less memory."""
     matrix = _sparse_array(rows, copy=True)  # the next lines work in place
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
@@ -304,7 +306,7 @@ def _is_binary(array: np.ndarray, which: np.ndarray | None = None) -> bool:
 
 
 def _smallest(array: np.ndarray, which: np.ndarray | None = None) -> np.dtype:
-    """Return a one- or two-byte integer dtype if it fits all numbers, else a float dtype."""
+    """Return a one- or two-byte integer dtype that represents all numbers, else a float dtype."""
     if array.dtype == bool:
         return np.dtype(np.uint8)
     parts = parts_of(array, which)

@@ -41,14 +41,14 @@ ORDER_OF_BLOCKS = 5  # folded into a run's key; parts 0 to 4 have other uses
 class Space:
     """Reusable memory for rows that arrive in parts.
 
-    Filling 128 MB took at least 230 ms with new memory pages, but 12 ms with pages already in use.
+    Filling 128 MB took at least 230 ms if memory pages were new, but 12 ms if they were reused.
     """
 
     def __init__(self) -> None:
         self.array = np.empty((0, 0))
 
     def joined(self, parts: Iterable[Part], count: int, name: str) -> tuple[Any, np.ndarray]:
-        """Return the first `count` rows, valid until the next call, and their original indices.
+        """Return the first `count` rows, valid until the next call, and their source indices.
 
         Raises:
             InputError: parts differ in width, or some are sparse and some dense.
@@ -63,7 +63,9 @@ class Space:
             width = width or rows.shape[1]
             if rows.shape[1] != width:
                 got = f"{rows.shape[1]:,} from row {first:,} on"
-                raise InputError(f"{name}: expected {width:,} columns, as at first; got {got}.")
+                raise InputError(
+                    f"{name}: expected {width:,} columns, as in the first rows; got {got}."
+                )
             if hasattr(rows, "tocsr"):
                 sparse.append(rows)
                 continue
@@ -72,7 +74,7 @@ class Space:
             self.array[done : done + size] = rows
             done += size
         if sparse and done:
-            raise InputError(f"{name}: expected batches of one kind; got sparse and dense ones.")
+            raise InputError(f"{name}: expected all batches to be sparse, or all dense; got both.")
         if sparse:
             from scipy.sparse import vstack  # imported here: it takes a tenth of a second
 
@@ -90,7 +92,7 @@ class Space:
 
 
 class Stream(AbstractRows):
-    """Rows that are read from a source during training.
+    """Training data that are read from a source during training.
 
     Pass a stream to `fit` and `initialize` in place of rows. Two windows of rows are in memory: the
     current window, visited in a shuffled order, and the next window, which is read in the
@@ -99,9 +101,9 @@ class Stream(AbstractRows):
     from all parts of the source. Batches of an iterable keep their order, and rows are shuffled
     only within windows, so a sorted source must be shuffled beforehand.
 
-    A run is determined by its key and the source, as with rows in memory: it can be interrupted and
-    resumed at any update. If one window contains all rows, the run is identical to a run with these
-    rows in memory.
+    As with rows in memory, a run is determined by its key and the source, and can be interrupted
+    and resumed at any update. If one window contains all rows, the run is identical to a run with
+    these rows in memory.
 
     Example:
         >>> import pathlib, tempfile
@@ -174,7 +176,7 @@ class Stream(AbstractRows):
         self.beginning_read: Dataset | None = None
 
     def _with(self, beginning_read: Dataset | None = None, **changes: Any) -> Stream:
-        """Return a copy of the stream with changed attributes and, if given, `beginning_read`."""
+        """Return a copy of the stream with these attributes and `beginning_read` replaced."""
         stream = copy.copy(self)
         vars(stream).update(changes, beginning_read=beginning_read)
         return stream
@@ -194,8 +196,8 @@ class Stream(AbstractRows):
     @property
     def in_memory(self) -> Dataset:
         raise InputError(
-            f"{self.name}: expected rows in memory here; got a Stream. Take some rows of it, such"
-            " as stream.some(10_000)."
+            f"{self.name}: expected rows in memory here; got a Stream; take some of its rows,"
+            " for example with stream.some(10_000)."
         )
 
     @property
@@ -212,7 +214,7 @@ class Stream(AbstractRows):
 
     @property
     def beginning(self) -> Dataset:
-        """A window of rows from all blocks, from which a run is set up."""
+        """A window of rows, taken from all blocks, from which a run is set up."""
         if self.beginning_read is None:
             parts = self.source.sample(self.window)
             self.beginning_read = self.dataset(parts, self.window, self.most_missing)
@@ -220,7 +222,7 @@ class Stream(AbstractRows):
 
     @property
     def missing(self) -> int:
-        """The largest number of missing values of a row, of NaN and of latent units."""
+        """The largest number of missing values in a row: NaN values and latent units."""
         return self.beginning.missing
 
     @property
@@ -279,7 +281,7 @@ class Stream(AbstractRows):
         if self.is_exact and not dataset.is_exact_in_bfloat16:
             raise InputError(
                 f"{self.name}: expected small whole numbers, as in the rows at the beginning, for"
-                ' products in bfloat16; got others. Choose precision="float32".'
+                ' products in bfloat16; got other numbers; choose precision="float32".'
             )
         if self.weights_in_source is not None:
             dataset = dataset.weighted(self.weights_in_source[places])
@@ -288,20 +290,20 @@ class Stream(AbstractRows):
         if dataset.meaning.missing > most_missing:
             raise InputError(
                 f"{self.name}: expected at most {most_missing} missing values in a row, as in the"
-                f" rows at the beginning; got {dataset.meaning.missing}. Pass"
+                f" rows at the beginning; got {dataset.meaning.missing}; pass"
                 f" missing={dataset.meaning.missing} or more to Stream."
             )
         return dataset.with_most_missing(most_missing)
 
     def _checked(self, rows: Any, before: int) -> Dataset:
-        """Return rows after checking them for the layer; `before` other rows precede them."""
+        """Return rows after checking them for the layer; `before` rows precede these rows."""
         dataset = Dataset(rows, scale=self.scale, stochastic=self.stochastic, name=self.name)
         if self.layer is None:
             return dataset
         return dataset.checked_for(self.layer, self.name, before)
 
     def split_off(self, count: int) -> tuple[Stream, Dataset]:
-        """Hold out rows for validation; return the stream of the remaining rows, and these rows.
+        """Hold out rows for validation; return a stream of the other rows, and the held-out rows.
 
         The held-out rows are the first rows of up to 64 evenly spaced blocks or, if the source
         consists of batches, its first rows.
@@ -346,7 +348,10 @@ class Stream(AbstractRows):
             InputError: the stream draws binary values, to which the function cannot be applied.
         """
         if self.stochastic:
-            raise InputError(f"{self.name}: expected rows without random draws; got grey levels.")
+            raise InputError(
+                f"{self.name}: expected rows of fixed values; got grey levels from which bits are"
+                " drawn."
+            )
 
         def both(rows: np.ndarray) -> np.ndarray:
             if self.change is not None:
@@ -365,7 +370,7 @@ class Stream(AbstractRows):
 
 
 class StreamWindows:
-    """The windows of a stream; the next one is read while the current one is used."""
+    """The windows of a stream; the next window is read while the current window is in use."""
 
     def __init__(self, rows: Stream, batch_size: int, key: PRNGKeyArray, end: int):
         """Store the arguments of `AbstractRows.windows`; reading starts later."""
@@ -403,7 +408,7 @@ class StreamWindows:
         return self.current[1]
 
     def _begin(self, number: int) -> tuple[int, Future[Window]]:
-        """Start reading a window in the thread, with the JAX precision of the calling thread."""
+        """Start reading a window in the background, with the calling thread's JAX precision."""
         is_double = canonicalize_dtype(float).itemsize == 8
         return number, self.thread.submit(self._read, number, is_double)
 
@@ -423,7 +428,7 @@ class StreamWindows:
 
 
 def rows_to_train_on(data: Any, weights: Any = None) -> Dataset | Stream:
-    """Return a stream or a dataset unchanged; store other rows in a dataset.
+    """Return data for training: a stream or a dataset unchanged, other rows stored in a dataset.
 
     Raises:
         InputError: `data` is not a matrix of numbers, or weights are given for a stream or dataset.
@@ -432,14 +437,15 @@ def rows_to_train_on(data: Any, weights: Any = None) -> Dataset | Stream:
         return Dataset.of(data, weights)
     if weights is not None:
         raise InputError(
-            "weights: expected none with a Stream; pass them to it: Stream(source, weights=...)."
+            "weights: expected none with a Stream; got some; pass Stream(source, weights=...)"
+            " instead."
         )
     return data
 
 
 @runtime_checkable
 class ArrayLike(Protocol):
-    """An object that can be sliced like an array."""
+    """An object whose rows can be sliced like those of an array."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -463,7 +469,9 @@ def _opened(source: Any, name: str, rows: int | None) -> AbstractSource:
     is_files = isinstance(paths, list | tuple) and paths and isinstance(paths[0], str | Path)
     is_array = isinstance(source, ArrayLike)
     if (is_files or is_array) and rows is not None:
-        raise InputError(f"rows: expected none with {name}, whose number is known; got {rows!r}.")
+        raise InputError(
+            f"rows: expected None with {name}, whose size is known; got {rows!r}; leave it out."
+        )
     if is_files:
         return source_of_files(paths, name)
     if is_array:

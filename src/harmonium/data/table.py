@@ -1,7 +1,8 @@
 """The `Table`: rows for training a model, their meaning, and notes on their preparation.
 
-Every source, whether a file or a built-in set, becomes a `Table`. A file reader creates a table of
-undecided kind; the meaning of the numbers or columns is decided later (`coding`, `sources`).
+Every source, whether a file or a built-in set, becomes a `Table`. A file reader creates a table
+whose kind is undecided; the meaning of the numbers or columns is decided later (in `coding` and
+`sources`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Table:
 
     Rows are stored in small types: 0/1 and integer grey levels up to 255 as uint8, spins as int8,
     codes in the smallest unsigned integer type, all other numbers as float32. The rows of a large
-    file remain on disk unchanged. Grey levels are converted to [0, 1] as `train / scale`.
+    file remain unchanged on disk. Grey levels are converted to [0, 1] as `train / scale`.
 
     Attributes:
         name: The name of the built-in set, or of the file without its suffix.
@@ -44,11 +45,12 @@ class Table:
         notes: One sentence for each step applied to the data.
         columns: The column types, if the kind is "columns": the numbers are then codes, and NaN
             means a missing cell.
-        log_density: For kind "columns", log p(row of the table) − log p(row of codes) of each row.
+        log_density: For kind "columns", log p(row of the table) − log p(row of codes) for each row,
+            in nats.
         sites: The sites of an alignment, for rows of kind "codes" that are sequences.
         groups: A group number for each row of `train`; rows of the same group are held out
             together. None if rows may be held out one by one.
-        frame: The cells of a file of columns, while the types of the columns are undecided.
+        frame: The cells of a table's columns, as long as the column types are undecided.
         given: The indices of the columns of plain numbers that are given in every row; `columns`
             holds those of a table.
 

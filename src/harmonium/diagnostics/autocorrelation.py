@@ -10,21 +10,22 @@ MARGIN = 4.0  # standard errors between an estimate and its lower bound
 
 
 def relaxation_of(tau: float) -> float:
-    """Return the relaxation time −2 / log λ of a mode with integrated autocorrelation time τ."""
+    """Return the relaxation time 2 / log[(τ + 1)/(τ − 1)] for the autocorrelation time τ."""
     if tau <= 1.0:
         return 0.0
     return 2.0 / float(np.log((tau + 1.0) / (tau - 1.0)))
 
 
 def relaxation_bound(x: np.ndarray) -> float:
-    """Return a lower bound on the relaxation time, in draws, from an observable (chains, draws).
+    """Return a lower bound on the relaxation time, in draws, from x of shape (chains, draws).
 
     The means of a chain over two successive blocks of m draws are correlated. For a mode that
-    decays at rate r, the slope of the second mean on the first is c(mr) ≤ (1 − e^(−y))² / (2 (y − 1
-    + e^(−y))) with y = mr, and e^(−mr) if the chains started far apart. The slope of an observable
-    is an average over its modes, so the slowest mode has at least the measured slope. Chains are
-    independent, so the error of the slope can be estimated for any autocorrelation. Four standard
-    errors are subtracted, and the m with the largest bound is used.
+    decays at rate r, the regression slope of the second mean on the first is at most (1 − e^(−y))²
+    / (2 (y − 1 + e^(−y))) with y = mr; if the chains started far apart, the slope is e^(−y). The
+    slope of an observable is a weighted average of the slopes of its modes, so the slope of the
+    slowest mode is at least as large. Chains are independent, so the standard error of the slope
+    can be estimated whatever the autocorrelation within chains. Four standard errors are subtracted
+    from the slope, and the largest of the bounds for different m is returned.
     """
     y = np.geomspace(1e-3, 20.0, 400)
     slopes = np.expm1(-y) ** 2 / (2.0 * (y + np.expm1(-y)))  # falls from 1 to 0
@@ -49,10 +50,11 @@ def relaxation_bound(x: np.ndarray) -> float:
 
 
 def estimates(x: np.ndarray, every: int) -> Observable:
-    """Estimate τ, effective size, R̂ and autocorrelation of one observable, shape (chains, draws).
+    """Estimate τ, the effective sample size, R̂ and the autocorrelation of one observable.
 
-    Ranks reduce the effect of heavy tails, but hide the distance of a rare mode from other modes.
-    Effective size and R̂ are therefore computed with and without ranks, and the worse is returned.
+    The observable x has shape (chains, draws). Ranks reduce the effect of heavy tails, but hide how
+    far a rare mode is from the other modes. The effective sample size and R̂ are therefore computed
+    with and without ranks, and the worse value of each is returned.
     """
     # Imported here because it takes half a second.
     from arviz_stats.base import array_stats  # pyright: ignore[reportPrivateImportUsage]

@@ -8,14 +8,14 @@ import numpy as np
 
 
 class Observable(NamedTuple):
-    """The mixing of chains in one scalar observable.
+    """How well chains mix, as measured by one scalar observable.
 
     Attributes:
         tau: integrated autocorrelation time 1 + 2 Σ_t ρ(t), in sweeps: the number of sweeps
             that estimate a mean as precisely as one independent draw.
         ess: effective sample size of all chains, the smaller of the values with and without ranks.
         rhat: split R̂, the larger of the values with and without ranks; 1 if the chains agree.
-        autocorrelation: ρ at the lags of the `Mixing`. It includes the variance between chains, so
+        autocorrelation: ρ at the lags of the `Mixing`. ρ includes the variance between chains, so
             it does not decay to 0 if the chains disagree.
 
     Example:
@@ -33,7 +33,7 @@ class Observable(NamedTuple):
 
 
 class Mixing(NamedTuple):
-    """The mixing of the chains of a model.
+    """Results of a measurement of how fast the chains of a model mix.
 
     Attributes:
         relaxation: relaxation time, the number of sweeps after which e^(−2) = 14 % of the slowest

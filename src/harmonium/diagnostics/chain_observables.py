@@ -13,11 +13,11 @@ from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers.base import AbstractSampler
 
-DIRECTIONS = 4  # number of singular vectors of the weights, along which modes are slowest
+DIRECTIONS = 4  # number of singular vectors of W, along which chains relax most slowly
 
 
 class Directions(NamedTuple):
-    """The leading singular vectors of the weights, one per column.
+    """The leading singular vectors of the weight matrix, stored as columns.
 
     Attributes:
         visible: left singular vectors, shape (visible, few).
@@ -29,11 +29,11 @@ class Directions(NamedTuple):
 
 
 def slow_directions(rbm: RBM, count: int = DIRECTIONS) -> Directions:
-    """Return the leading singular vectors of W, along which modes are slow.
+    """Return the leading singular vectors of W, along which chains relax most slowly.
 
-    With W = Σ_α s_α u_α w_αᵀ, the linearised chain moves along each pair (u_α, w_α) independently,
-    and more slowly for larger s_α. A component of the weights that is equal for all columns of a
-    unit does not affect the states and is subtracted first.
+    With W = Σ_α s_α u_α w_αᵀ, the linearised dynamics of a chain decouples into one mode for each
+    pair (u_α, w_α), which is slower for larger s_α. A component of the weights that is equal for
+    all columns of a unit acts only as a bias and is subtracted first.
 
     Args:
         rbm: the model.
@@ -54,7 +54,7 @@ def _centred_weights(rbm: RBM) -> Float[Array, "visible hidden"]:
 
 
 def _centred(layer: AbstractLayer, weights: Array) -> Array:
-    """Subtract the mean over each unit's columns (the last axis) if units have several columns."""
+    """Subtract the mean over each unit's columns (the last axis) for units with several columns."""
     columns = layer.fold(jnp.ones(layer.size, weights.dtype))
     centred = weights - layer.spread(layer.fold(weights) / columns)
     return jnp.where(layer.spread(columns) > 1, centred, weights)
@@ -65,7 +65,7 @@ def observables(
 ) -> dict[str, Float[Array, "*batch"]]:
     """Return scalar observables of visible states, for layers of any type.
 
-    With the hidden means m = ⟨h⟩ given v, which add no sampling noise:
+    Observables of h use its means m = ⟨h⟩ given v, which add no sampling noise:
 
         free_energy               F(v), in nats
         visible_magnetisation     mean of v over its columns
@@ -129,17 +129,17 @@ def watch(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Any, Float[Array, "room observables n"]]:
-    """Move chains by `records · every` steps, recording observables every `every` steps.
+    """Run chains for `records · every` steps and record observables after every `every` steps.
 
     For a sampler that moves chains of several models at once, the mean of each observable over a
     column (one chain of every model) is recorded as well. Swapping chains take turns at the last
     model, so the states there decorrelate with every turn, but the same states return later: the
-    column as a whole does not decorrelate. (Bars and stripes with 12 hidden units: 2 steps from the
-    last model, 97 from columns; chains started from noise need about 97 to reach the enumerated
-    distribution.)
+    column as a whole does not decorrelate. (For bars and stripes with 12 hidden units, the
+    relaxation time is 2 steps if it is measured at the last model, and 97 steps if it is measured
+    on columns; chains started from noise need about 97 steps to reach the enumerated distribution.)
 
-    Step s uses the key fold_in(key, s), so a run in several parts equals a single run, and one
-    compilation serves all parts.
+    Step s uses the key fold_in(key, s), so a run in several parts gives the same results as a
+    single run, and the program is compiled only once.
 
     Args:
         rbm: the model.

@@ -1,4 +1,4 @@
-"""A test of whether a model was trained at equilibrium or with k below the relaxation time."""
+"""A test of whether a model was trained at equilibrium, with enough sweeps in each update."""
 
 from __future__ import annotations
 
@@ -90,21 +90,21 @@ def equilibrium(
     mixing: Mixing | None = None,
     **settings: Any,
 ) -> EquilibriumReport:
-    """Report whether a model was trained at equilibrium, given the k of its training method.
+    """Report whether a model was trained at equilibrium, with enough sweeps in each update.
 
     If k, the number of sweeps per update, exceeds the relaxation time, the chains sample from the
-    model, and the model learns p(v). If k is smaller, the chains do not sample from the model, and
-    the model learns to generate the data in about k sweeps. The relaxation time grows during
-    training, so the trained model is the hardest case.
+    model, and training maximises the likelihood. If k is smaller, the chains do not reach
+    equilibrium, and the model instead learns to generate the data in about k sweeps. The relaxation
+    time usually grows during training, so it is measured for the trained model.
 
-    For replica exchange along a ladder, k counts steps of replica exchange. This requires the state
-    of the method, which contains the ladder.
+    For replica exchange along a ladder, k counts steps of replica exchange. The argument `state`,
+    which contains the ladder, is then required.
 
     Persistent chains may track a slowly changing model even if k is small. If the state of the
     method is given, the chains themselves are tested: the distribution of their observables is
-    compared with that of the same chains much later, and of chains that started from the model with
-    zero weights and ran for the same time. The result applies to the end of the run, when the
-    learning rate may have been low.
+    compared with the distribution of the same chains much later, and of chains that started from
+    the model with zero weights and ran for the same time. The test applies only to the end of
+    training, when the learning rate may have been low.
 
     Args:
         rbm: the trained model; if `state` is given, the model of its chains, `fit.state.rbm`.
@@ -169,9 +169,10 @@ def _agree_with_distribution(
 ) -> tuple[bool | None, float]:
     """Return whether chains agree with the model's distribution, and the p-value of the test.
 
-    The reference consists of the same chains, and chains started from the model with zero weights,
-    ten relaxation times later. If the relaxation time is not known, chains that still drift count
-    as disagreeing.
+    The reference consists of the same chains ten relaxation times later, and of as many chains that
+    started from the model with zero weights and ran for the same time. If the relaxation time is
+    not resolved, the reference is the same chains later: if they have drifted, they do not agree;
+    otherwise the first result is None.
     """
     present = np.flatnonzero(np.asarray(cloud.weights))  # the others only pad the cloud
     v = from_numpy(np.asarray(cloud.states)[present[:MOST_CHAINS]])
@@ -206,7 +207,7 @@ def _now_and_later(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Array, Array]:
-    """Return observables of chains now, and later of these chains and as many new chains."""
+    """Return observables of chains now, and of these and as many new chains after the sweeps."""
     key_base, key_start, key_move = split(key, 3)
     both = jnp.concatenate([v, Gibbs(1).init_independent(rbm, len(v), key=key_base).v])
     start = sampler.init(rbm, both, key=key_start)

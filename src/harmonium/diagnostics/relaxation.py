@@ -1,4 +1,4 @@
-"""Mixing of chains: relaxation time, effective sample sizes, R̂, and a test of two starts."""
+"""Mixing of chains: relaxation time, effective sample sizes, R̂, and a comparison of starts."""
 
 from __future__ import annotations
 
@@ -47,29 +47,30 @@ def mixing(
     seconds: float = 60.0,
     progress: Callable[[float], Any] | None = None,
 ) -> Mixing:
-    r"""Measure how fast chains mix: their relaxation time in sweeps, with diagnostics.
+    r"""Measure how fast chains mix: their relaxation time in sweeps, and convergence diagnostics.
 
-    Half of the chains start from the model with zero weights, half from `starts`. The first quarter
-    of the run is discarded as burn-in. The run is doubled until it is resolved, or until a limit is
-    reached. It is resolved if each chain has a length of at least 50 τ for every observable, every
-    R̂ is below 1.01, and the chains from both starts agree.
+    Half of the chains start from the model with zero weights, and half from `starts`. The first
+    quarter of the run is discarded as burn-in. The length of the run is doubled until the
+    relaxation time is resolved, or until the limit on sweeps or seconds is reached. The relaxation
+    time is resolved if each chain is at least 50 τ long for every observable, every R̂ is below
+    1.01, and the chains from both starts agree.
 
     τ = 1 + 2 Σ_t ρ(t) is the integrated autocorrelation time. The transition matrix of a
-    sweep v → h → v has eigenvalues 1 = λ₁ > λ₂ ≥ … ≥ 0, and no observable's τ exceeds that of the
-    slowest mode, (1 + λ₂)/(1 − λ₂). The relaxation time is computed for a mode with the largest
-    measured τ,
+    sweep v → h → v has eigenvalues 1 = λ₁ > λ₂ ≥ … ≥ 0, and no observable's τ exceeds the τ of the
+    slowest mode, (1 + λ₂)/(1 − λ₂). The relaxation time is that of a mode whose τ is the largest
+    one measured:
 
-        relaxation = −2 / log λ,    λ = (τ − 1)/(τ + 1),
+        relaxation = −2 / log λ,    λ = (τ − 1)/(τ + 1).
 
-    so that after k sweeps λ^k = e^(−2k / relaxation) of a disturbance remains: 14 % at k =
-    relaxation. It is twice the exponential autocorrelation time −1 / log λ, and for three or more
-    sweeps it equals τ within 4 %. With more sweeps than the relaxation time between updates, chains
-    hardly depend on the previous update.
+    After k sweeps, a fraction λ^k = e^(−2k / relaxation) of a perturbation remains: 14 % at k =
+    relaxation. The relaxation time is twice the exponential autocorrelation time −1 / log λ, and
+    for τ ≥ 3 it equals τ to within 4 %. If there are more sweeps than this between updates, the
+    chains hardly depend on their states at the previous update.
 
     A mode that no chain from either start visits cannot be detected: both groups of chains then
     agree on the distribution over the modes that they did visit. A slow mode with low probability
-    contributes only a small fraction to every observable, and `relaxation` may be smaller than the
-    relaxation time of that mode by about this fraction.
+    contributes only a small fraction of the variance of every observable, and `relaxation` may then
+    be as small as about this fraction of the relaxation time of that mode.
 
     Args:
         rbm: the model.
@@ -79,10 +80,10 @@ def mixing(
         starts: rows at which the second half of the chains start, in the user's coding, or a
             `Dataset`. If None, h is drawn from the isolated *hidden* layer, and then v given h.
         sampler: the sampler of the chains; block Gibbs sampling if None. With another sampler,
-            "sweeps" are the steps of this sampler. With replica exchange, whole columns are
-            measured too, since the states of the last model decorrelate whenever replicas are
-            swapped there. A replica exchange step is not a positive kernel: the result is then the
-            relaxation time of the slowest observable, not a bound.
+            "sweeps" are steps of that sampler. With replica exchange, whole columns are measured
+            too, since the states of the last model decorrelate whenever replicas are swapped there.
+            A replica exchange step is not a positive kernel: the result is then the relaxation time
+            of the slowest observable, not a bound.
         seconds: time, in seconds, after which the run is not extended.
         progress: a function called with the fraction used of the time or of `sweeps`, from 0 to 1.
 
@@ -131,7 +132,7 @@ def trace(
     starts: Any = None,
     sampler: AbstractSampler | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return the observables that `mixing` uses, recorded along chains, as input to ArviZ or plots.
+    """Return the observables that `mixing` uses, recorded along chains, for ArviZ or for plots.
 
     Args:
         rbm: the model.
@@ -162,7 +163,7 @@ def trace(
     while run.sweeps + run.every <= sweeps:
         run.extend(sweeps)
     if not run.sweeps:
-        raise InputError(f"every: expected at most the {sweeps} sweeps of a chain; got {every}.")
+        raise InputError(f"every: expected at most {sweeps}, the number of sweeps; got {every}.")
     records = run.records()
     return {name: records[:, i].T for i, name in enumerate(run.names)}
 
@@ -185,7 +186,8 @@ class _Run:
         rbm = checked_rbm(self.rbm)
         if positive_integer(self.chains, "chains") < FEWEST_CHAINS:
             raise InputError(
-                f"chains: expected at least {FEWEST_CHAINS}, half per start; got {self.chains}."
+                f"chains: expected at least {FEWEST_CHAINS}, half for each start;"
+                f" got {self.chains}."
             )
         key_base, key_other, key_start, self.key = split(checked_key(self.key), 4)
         n = self.chains // 2
@@ -195,7 +197,7 @@ class _Run:
         self.names = names_watched(self.sampler, self.state, self.directions)
 
     def extend(self, target: int) -> None:
-        """Run the next part of the sweeps, towards a total of `target`."""
+        """Run some more sweeps, up to a total of `target`."""
         count = min(RECORDS_PER_DISPATCH, max(1, (target - self.sweeps) // self.every))
         self.state, records = watch(
             self.rbm,
@@ -231,7 +233,7 @@ def _order(count: int, *, key: PRNGKeyArray) -> Array:
 
 
 def _starts_of_second_half(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) -> Array:
-    """Return n visible states: rows of `starts`, or draws given h from the hidden layer alone."""
+    """Return n visible states: rows of `starts`, or states given isolated hidden units."""
     if starts is None:
         return _from_hidden(rbm, n, key=key)
     key_rows, key_order = split(key)

@@ -1,4 +1,4 @@
-"""Agreement between the moments of samples and data, as one number per order."""
+"""Agreement between the moments of samples and data: one coefficient for each order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = {1: "means", 2: "pair correlations", 3: "triple correlations"}
 
 
 class MomentAgreement(NamedTuple):
-    """Pearson's coefficient between the moments of samples and of data.
+    """Pearson's correlation coefficient between the moments of samples and of data.
 
     Attributes:
         name: "means", "pair correlations" or "triple correlations" (the latter two connected).
@@ -74,7 +74,9 @@ def moment_agreement(
     variables = variables_of(states, columns)
     for name, rows in sets.items():
         if rows.shape[1] != columns:
-            raise InputError(f"{name}: expected {columns} columns, like data; got {rows.shape[1]}.")
+            raise InputError(
+                f"{name}: expected {columns} columns, as in data; got {rows.shape[1]}."
+            )
         check_codes(rows, name, variables)
     values = {name: variables.of(rows) for name, rows in sets.items()}
     agreements = []

@@ -24,13 +24,14 @@ _WORDS = {
 
 
 class Score(NamedTuple):
-    """One score of samples, and the same score of other rows of data in place of the samples.
+    """One score of samples and, as a reference, the same score of other rows of data.
 
     Attributes:
         name: the name of the score.
         value: the score of the samples, averaged over the splits.
-        error: its standard error, the standard deviation over the splits. The samples are redrawn
-            with replacement in each split, except for scores that copies would change (AATS).
+        error: the standard error of `value`, estimated by the standard deviation over the splits.
+            The samples are redrawn with replacement in each split, except for scores that copies
+            would change (AATS).
         perfect: the score of other rows of data (a perfect sampler), averaged over the splits.
         spread: standard deviation of the perfect sampler's score over the splits.
         rows: number of rows in each of the two sets that are compared.
@@ -65,7 +66,7 @@ class Score(NamedTuple):
 
     @property
     def is_as_data(self) -> bool:
-        """Whether the samples score like other rows of data: |z| is at most 3, from enough rows."""
+        """Whether the samples score like other rows of data: |z| ≤ 3, with 20 or more rows."""
         return self.rows >= FEWEST_ROWS and abs(self.z) <= FAR
 
     @property

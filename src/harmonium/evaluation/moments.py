@@ -20,7 +20,7 @@ NO_VARIANCE = 1e-12  # relative to the largest variance; below this, an axis is 
 
 
 class Variables(NamedTuple):
-    """Variables to average: entry `column` of a row, or whether this entry equals `code` ≥ 0."""
+    """Variables of a row: the entry in `column` or, for `code` ≥ 0, whether it equals `code`."""
 
     column: np.ndarray
     code: np.ndarray
@@ -61,13 +61,13 @@ def variables_of(states: Any, columns: int) -> Variables:
 
 
 def states_of(layer: AbstractLayer) -> list[int]:
-    """Return the number of columns of each unit of a layer: its states if one-hot, else 1."""
+    """Return the number of columns of each unit: its number of states if one-hot, otherwise 1."""
     owners = layer.spread(np.arange(layer.n_units))
     return np.bincount(np.asarray(owners)).tolist()
 
 
 def check_codes(rows: np.ndarray, name: str, variables: Variables) -> None:
-    """Raise InputError unless columns of codes contain whole numbers within range."""
+    """Raise InputError unless every column of codes contains whole numbers in its range."""
     last = np.zeros(rows.shape[1], int)
     last[variables.column] = variables.code  # codes ascend, so the largest code of a column remains
     coded = last != NUMERIC
@@ -85,7 +85,8 @@ def check_codes(rows: np.ndarray, name: str, variables: Variables) -> None:
 def groups(variables: Variables, order: int, most: int) -> np.ndarray:
     """Return groups of `order` variables from different columns, shape (n, order).
 
-    If there are more than `most` groups, a random subset is returned, always the same.
+    If there are more than `most` groups, a random subset of them is returned, which is always the
+    same.
     """
     n = len(variables.column)
     rng = np.random.default_rng(0)
@@ -155,8 +156,8 @@ def squared_distances(values: np.ndarray, metric: np.ndarray) -> np.ndarray:
 def cumulants(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> np.ndarray:
     """Return joint cumulants: means, covariances or three-point connected correlations.
 
-    They are ⟨x⟩, ⟨δx δy⟩ or ⟨δx δy δz⟩ with δx = x − ⟨x⟩, where ⟨·⟩ is a weighted mean over rows.
-    Results that are not larger than rounding errors are set to 0.
+    The cumulants are ⟨x⟩, ⟨δx δy⟩ or ⟨δx δy δz⟩ with δx = x − ⟨x⟩, where ⟨·⟩ is a weighted mean
+    over rows. Results that do not exceed the rounding error in magnitude are set to 0.
 
     Args:
         values: values of the variables, shape (rows, variables).

@@ -19,9 +19,9 @@ def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
 
     p(v_i | all other v) is exact and requires neither Z nor sampling: it is
     1 / (1 + Σ e^(F(v) − F(v′))), where the sum runs over the states v′ that differ from v in unit i
-    alone. The result, of shape (n,), sums over units. For independent units, it equals the
-    log-likelihood; the more strongly units depend on each other, the less the result reveals about
-    the log-likelihood.
+    alone. The result, of shape (n,), is a sum over units for each row. For independent units, it
+    equals the log-likelihood; the more strongly units depend on each other, the less the result
+    reveals about the log-likelihood.
 
     Args:
         rbm: a model whose visible layer is discrete.
@@ -39,7 +39,9 @@ def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
     Source: Besag 1975; Marlin, Swersky, Chen & de Freitas 2010.
     """
     if rbm.visible.n_states is None:
-        raise InputError(f"Pseudo-likelihood of {rbm.visible}: expected a discrete visible layer.")
+        raise InputError(
+            f"Pseudo-likelihood: expected a discrete visible layer; got {rbm.visible}."
+        )
     array = rbm.visible.validate(rows)
     return in_parts(lambda part, _: _of_rows(rbm, part), array, PROPOSALS_AT_ONCE * rbm.widest)
 

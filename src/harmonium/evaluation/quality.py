@@ -1,4 +1,4 @@
-"""Sample quality: scores against data, compared with the scores of other rows of data."""
+"""Sample quality: scores of samples, compared with the scores of other rows of data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_AXES = 20  # along which variances are compared
 
 
 class _Splits(NamedTuple):
-    """A score for each split: of the samples, of the resampled samples, and of the fresh rows B."""
+    """One score for each split: of the samples, of resampled samples, and of other rows of data."""
 
     samples: np.ndarray
     redrawn: np.ndarray
@@ -32,7 +32,7 @@ class _Splits(NamedTuple):
 
 
 class _Sets(NamedTuple):
-    """One pool of rows, and the indices of the rows in each split.
+    """A pool of rows, and the indices of the rows that are compared in each split.
 
     Attributes:
         values: the variables of the rows, minus those of one row, shape (pool, variables).
@@ -61,16 +61,16 @@ def sample_quality(
     splits: int = 40,
     seed: int = 0,
 ) -> Quality:
-    """Score samples against data, together with the scores of a perfect sampler.
+    """Score samples against data, and compare the scores with those of a perfect sampler.
 
     The data are split at random, many times, into disjoint parts A and B of k rows each. A score
     compares k samples with A; `perfect` compares B with A. k is the smallest of the number
     of samples, half the number of data rows, and `rows`. Samples are treated as independent rows,
-    so samples from slowly mixing chains score worse than their model. All rows have equal weights.
-    `Score.z` measures how far a score is from that of a perfect sampler, `Score.judgement` states
-    the result in words, and `print` shows all scores in a table.
+    so samples from slowly mixing chains score worse than independent samples from the same model.
+    All rows have equal weights. `Score.z` measures how far a score is from that of a perfect
+    sampler, `Score.judgement` states the result in words, and `print` shows all scores in a table.
 
-    Let S be the samples, ⟨·⟩ means over rows, and x the columns (for codes, one 0/1 column per
+    Let S be the k samples, ⟨·⟩ a mean over rows, and x_i the columns (for codes, one 0/1 column per
     state):
 
     - means: root mean square of ⟨x_i⟩_S − ⟨x_i⟩_A. Covariances and triples: root mean square
@@ -82,15 +82,16 @@ def sample_quality(
       variance in other directions would be missed.)
     - AA truth: the fraction of rows of A whose nearest neighbour is in A rather than in S. AA syn:
       the fraction of rows of S whose nearest neighbour is in S. AATS: their mean. If several rows
-      are equally near, as is common for discrete rows, each counts as a fraction. The row itself
-      and one partner row in the other set are excluded, so that a perfect sampler scores 0.5 on
-      average.
-    - energy: 2⟨d(s, a)⟩ − ⟨d(s, s′)⟩ − ⟨d(a, a′)⟩ over different rows, which is unbiased.
+      are equally near, as is common for discrete rows, the fraction of them in the row's own set
+      counts. The row itself and one row of the other set, its partner, are excluded, so that a
+      perfect sampler scores 0.5 on average.
+    - energy: 2⟨d(s, a)⟩ − ⟨d(s, s′)⟩ − ⟨d(a, a′)⟩, with means over pairs of different rows, so the
+      estimate is unbiased.
     - privacy loss: AATS with held-out rows in place of A, minus AATS. Copies are detected only
-      among the compared rows, which are a small part of a large data set.
+      among the compared rows, which may be a small part of the data.
 
-    The squared distance d² is the number of columns of codes that differ plus the squared Euclidean
-    distance of the other columns; scale columns with different units first.
+    The squared distance d² is the number of columns of codes that differ, plus the squared
+    Euclidean distance in the other columns; scale columns with different units first.
 
     Args:
         samples: rows in the user's coding, shape (n, columns).
@@ -126,7 +127,7 @@ def sample_quality(
     for name, part in parts.items():
         check_codes(part, name, variables)
     if len(data) < 2:
-        raise InputError("data: expected at least two rows, which are split; got 1.")
+        raise InputError("data: expected at least two rows, to be split in two; got 1.")
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"seed: expected a whole number of at least 0; got {seed!r}.")
     rows = positive_integer(rows, "rows")
@@ -219,7 +220,7 @@ def _score(name: str, splits: _Splits, rows: int) -> Score:
 
 
 def _weights(sets: _Sets, rng: np.random.Generator) -> np.ndarray:
-    """Return row weights of S, each A, each B, each resampled S; shape (1 + 3 splits, rows)."""
+    """Return row weights of S, all A, all B and all resampled S, shape (1 + 3 splits, rows)."""
     splits, k = sets.data.shape
     members = np.concatenate([sets.samples[:1], sets.data, sets.fresh])
     weights = np.zeros((1 + 3 * splits, int(members.max()) + 1))
@@ -229,7 +230,7 @@ def _weights(sets: _Sets, rng: np.random.Generator) -> np.ndarray:
 
 
 def _apart(array: np.ndarray) -> tuple[_Splits, np.ndarray]:
-    """Split an array, ordered as in `_weights`, along its first axis; return the part of A last."""
+    """Split an array ordered as in `_weights`; return the parts for S and B, and the part for A."""
     splits = len(array) // 3
     samples, data, fresh, redrawn = np.split(array, [1, 1 + splits, 1 + 2 * splits])
     return _Splits(samples, redrawn, fresh), data
@@ -267,9 +268,10 @@ def _accuracies(squares: np.ndarray, truths: np.ndarray, others: np.ndarray) -> 
 
 
 def _halves(squares: np.ndarray, truth: np.ndarray, syn: np.ndarray) -> np.ndarray:
-    """Return, for both sets, the mean fraction of nearest rows that belong to the row's own set.
+    """Return, for each set, the mean fraction of a row's nearest rows that are in its own set.
 
-    The diagonals are excluded: the row itself in its own set, its partner in the other set.
+    The diagonals of the distance matrices are excluded: the row itself, and its partner in the
+    other set.
     """
     across = squares[np.ix_(truth, syn)]
     np.fill_diagonal(across, np.inf)
@@ -297,7 +299,7 @@ def _privacy_losses(squares: np.ndarray, sets: _Sets) -> _Splits:
 
 
 def _energies(squares: np.ndarray, weights: np.ndarray, k: int) -> _Splits:
-    """Return the energy distances, over pairs of different rows (U-statistics)."""
+    """Return the energy distances, from means over pairs of different rows (U-statistics)."""
     n = weights.shape[1]
     mean_distances = weights @ np.sqrt(squares[:n, :n])  # of each row to the rows of each weighting
     within, within_data = _apart((weights * mean_distances).sum(axis=1) * k / max(1, k - 1))

@@ -1,4 +1,4 @@
-"""Reconstruction error: the change in rows after one pass through the hidden means."""
+"""Reconstruction error: how much one pass through the hidden means changes each row."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from ..rbm import RBM
 def reconstruction_errors(rbm: RBM, rows: Any) -> np.ndarray:
     """Return the reconstruction error of each row: the mean over columns of (v − ⟨v⟩)².
 
-    ⟨h⟩ is computed from the row and ⟨v⟩ from ⟨h⟩. Nothing is sampled: the same rows always give the
-    same errors, shape (n,). The mean is over the columns of states: a Potts unit has one column for
-    each of its states. For independent units, the expected error is the mean of their variances.
-    The error is not a likelihood: it is small for a good model, but also if chains hardly move.
+    ⟨h⟩ is computed from the row and ⟨v⟩ from ⟨h⟩. Nothing is sampled, so the same rows always have
+    the same errors. The result has shape (n,). The mean is over the columns of the encoded states:
+    a Potts unit has one column for each of its states. For independent units, the expected error is
+    the mean of their variances. The error is not a likelihood: it is small for a good model, but
+    also if chains hardly move.
 
     Args:
         rbm: the model.
@@ -44,6 +45,6 @@ def _of_rows(rbm: RBM, rows: Array) -> Array:
 
 
 def errors_of_states(rbm: RBM, v: Float[Array, "n visible"]) -> Float[Array, " n"]:
-    """Return the reconstruction errors of visible states; can be traced by JAX."""
+    """Return the reconstruction errors of visible states. Traceable."""
     again = rbm.with_given_of(v).mean_v_from_h(rbm.mean_h_from_v(v))
     return ((v - again) ** 2).mean(-1)

@@ -99,8 +99,8 @@ def cell_scores(
     """Return log p and the best guess of each cell, given the other cells of its row.
 
     The probabilities of a unit's states, or of a fine grid of its values, follow from the free
-    energies of the row with each value. If other cells are missing, p is averaged over completions
-    that are drawn from the model without using the cell.
+    energies of the row with each of these values in place of the cell. If other cells are missing,
+    p is averaged over completions that are drawn from the model without using the cell.
 
     Args:
         rbm: a model of the columns.
@@ -222,7 +222,7 @@ def column_scores(
 
 
 class _Group(NamedTuple):
-    """The indices of rows with a known cell of a unit, and their completions without this cell."""
+    """The indices of rows whose cell of a unit is known, and completions drawn without it."""
 
     rows: np.ndarray
     completions: np.ndarray
@@ -230,7 +230,7 @@ class _Group(NamedTuple):
 
 
 def _completed(rbm: RBM, rows: np.ndarray, unit: int, key: Any) -> list[_Group]:
-    """Return the rows with a known cell of this unit, otherwise complete rows first."""
+    """Return the rows in which this unit's cell is known, first the rows without other gaps."""
     is_known = ~np.isnan(rows[:, unit])
     has_gaps = np.isnan(np.delete(rows, unit, axis=1)).any(1)
     groups = []
@@ -272,7 +272,7 @@ def _power_of_two(count: int) -> int:
 
 @compiled
 def _conditional_deviation(rbm: RBM, unit: int) -> Float[Array, ""]:
-    """Return the standard deviation of a real unit given all other units."""
+    """Return the standard deviation of a real-valued unit given all other units."""
     visible = rbm.visible
     known = jnp.arange(visible.n_units) != unit
     values = visible.mean(visible.zero_inputs)
@@ -285,7 +285,8 @@ def _conditionals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return log p of the cells, and of all values of the unit, given the other units.
 
-    These follow from the free energies of the row with the cell and with each of the values.
+    The probabilities follow from the free energies of the row with the cell, and with each value in
+    its place.
     """
     count = _power_of_two(len(values))
     padded = from_numpy(np.concatenate([values, np.repeat(values[-1:], count - len(values))]))
@@ -305,7 +306,7 @@ def _conditionals(
 def _energies(
     rbm: RBM, rows: Float[Array, "n units_and_cell"], values: Float[Array, " values"], unit: Array
 ) -> Float[Array, "n values_and_cell"]:
-    """Return F of each row with each value of one unit and, last, with the observed cell."""
+    """Return each row's free energy for every value of one unit and, last, for its own cell."""
     cells = rows[:, -1:]
     rows = rows[:, :-1]
     candidates = jnp.concatenate(
@@ -318,7 +319,7 @@ def _energies(
 
 
 def _log_p_alone(cells: np.ndarray, known: np.ndarray, states: int | None) -> np.ndarray:
-    """Return log p of codes in a column on its own: smoothed frequencies, or a normal density."""
+    """Return log p of codes without other columns: smoothed frequencies, or a normal density."""
     if states is not None:
         counts = np.bincount(known.astype(int), minlength=states) + 1.0 / states
         return np.log(counts / counts.sum())[cells.astype(int)]
@@ -335,7 +336,7 @@ def _cells(column: Any, codes: np.ndarray) -> np.ndarray:
 
 
 def _log_density(column: Any, codes: np.ndarray) -> np.ndarray:
-    """Return log p(cell | code) of cells drawn from those that each code represents."""
+    """Return log p(cell | code) for cells drawn at random from the cells that a code represents."""
     filled = np.where(np.isnan(codes), 0.0, codes)
     cells = column.cells(filled, np.random.default_rng(0))
     return column.log_density(RawColumn(column.name, cells, column.form))
@@ -353,7 +354,7 @@ def unexpected(
 ) -> list[list[tuple[str, float]]]:
     """Return, for each row, the columns whose cells are most unexpected, with their log p.
 
-    A column is named for a row if the log p of its cell is below the mean of the column over all
+    A column is listed for a row if the log p of its cell is below the column's mean log p over all
     rows.
 
     Args:

@@ -62,13 +62,14 @@ def usual_rate(rbm: RBM) -> float:
 
     The spread s of a layer is four times the mean variance of its units without inputs, and at
     least 1: it is 1 for 0/1 units, 4 for ±1 units and standardised columns, and more for columns
-    with large numerical values. The gradient of W is proportional to the states of both layers. The
-    best rate is about 0.1 if one layer has a spread of 4, and 0.4 for 0/1 units; if both layers
-    have a spread of 4, the chains fall behind at 0.1 (docs/practice.md, section 13).
+    with large numerical values. The gradient of W scales with the states of both layers. The best
+    rate is about 0.4 if both layers have 0/1 units, and about 0.1 if one of the layers has a spread
+    of 4; if both have a spread of 4, the chains lag behind the model at 0.1 (docs/practice.md,
+    section 13).
 
-    Correlated real columns are whitened, so their variance is 1. If hidden units add much more
-    variance, as in a mixture of distant classes, the rate is divided by the added variance, since a
-    step in the precision moves the classes by correspondingly more.
+    Correlated real columns are whitened, so their variance is 1. If the hidden units add much more
+    variance than this, as in a mixture of well-separated classes, the rate is divided by the added
+    variance, since a change in the precision then moves the classes correspondingly further.
     """
     return USUAL_RATE * min(1.0, BOTH_WIDE / float(_spread_of_both(rbm)))
 
@@ -102,7 +103,7 @@ def _spread(layer: AbstractLayer) -> Float[Array, ""]:
 # The properties are one value instead of attributes of the method, so that a method that wraps
 # another can replace some of them. With attributes, each wrapper would have to list them all.
 class About(NamedTuple):
-    """The properties of a gradient method; a method that wraps another replaces some of them.
+    """The properties of a gradient method; a wrapper replaces some properties of its inner method.
 
     Attributes:
         title: the name of the method, such as "PCD-1".
@@ -171,11 +172,11 @@ class Status(NamedTuple):
 
 
 class AbstractGradient(AbstractModule):
-    """A method that estimates the gradient of the negative log-likelihood, for optax.
+    """A method that estimates the gradient of the negative log-likelihood, for use with optax.
 
-    `batch` is a cloud of data whose weights sum to 1. The gradient has the same tree structure as
-    the model. A complete example, in which each update runs new short chains, starting from the
-    model with zero weights:
+    `batch` is a `Cloud`, a weighted set of data states, whose weights sum to 1. The gradient has
+    the same tree structure as the model. A complete example, in which each update runs new short
+    chains, starting from the model with zero weights:
 
     ```python
     >>> import jax
@@ -196,12 +197,12 @@ class AbstractGradient(AbstractModule):
     """
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
-        """Return the method's state before the first update; empty if the method has no state."""
+        """Return the method's state before the first update, or () if the method has no state."""
         return ()
 
     @abstractmethod
     def estimate(self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray) -> Estimate:
-        """Return (gradient of the negative log-likelihood, new state, info)."""
+        """Return the gradient of the negative log-likelihood, the new state, and the info."""
 
     @property
     def about(self) -> About:
@@ -218,12 +219,12 @@ class AbstractGradient(AbstractModule):
         return Status()
 
     def metrics(self, state: Any) -> dict[str, Array]:
-        """Return named numbers from the state, for the records of the run's history."""
+        """Return named metrics from the state, to be recorded in the training history."""
         return {}
 
 
 class AbstractSampled(AbstractGradient):
-    """A method whose model cloud comes from a sampler.
+    """A method that estimates averages over the model with a sampler.
 
     Attributes:
         sampler: the sampler that moves the chains.
@@ -281,7 +282,7 @@ def free_energy_gap(rbm: RBM, data: Cloud, model: Cloud) -> Float[Array, ""]:
 
 
 def mean_free_energy(rbm: RBM, cloud: Cloud) -> Float[Array, ""]:
-    """Return the weighted sum of free energies Σ_i w_i F(v_i) over a cloud.
+    """Return the weighted sum of free energies Σ_i w_i F(v_i) over a weighted set of states.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[0.0]], [1.0], [0.0])  # F(v) = −v − log 2
@@ -330,7 +331,7 @@ def _phases(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]:
 
 
 class _Phase(NamedTuple):
-    """⟨F⟩ over a cloud, and its gradients with respect to both layers and the hidden inputs."""
+    """⟨F⟩ over weighted states, and its gradients with respect to layers and hidden inputs."""
 
     energy: Float[Array, ""]
     layers: tuple[AbstractLayer, AbstractLayer]
@@ -355,7 +356,7 @@ def _gradient_by_weights(weights: Any, states: Array, by_inputs: Array) -> Any:
 
 
 def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Float[Array, " columns"]:
-    """Return Jᵀg, the derivative with respect to constant inputs; J is the Jacobian of `shift`."""
+    """Return Jᵀg, the gradient with respect to constant inputs, with J the Jacobian of `shift`."""
 
     def shifted(delta: Array) -> AbstractLayer:
         return eqx.filter(layer.shift(delta), eqx.is_inexact_array)  # masks have no gradient
@@ -366,7 +367,7 @@ def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Float[Array, "
 def contrasted(
     rbm: RBM, batch: Cloud, sampler: AbstractSampler, *, key: PRNGKeyArray
 ) -> tuple[RBM, PhaseInfo]:
-    """Return the gradient whose model cloud is the batch after one sampler step."""
+    """Return the gradient in which the batch after one sampler step represents the model."""
     key_start, key_step = jax.random.split(key)
     chains: Any = sampler.init(rbm, batch.states, key=key_start)
     chains, _ = sampler.step(rbm, chains, key=key_step)
@@ -374,6 +375,6 @@ def contrasted(
 
 
 def phase_info(rbm: RBM, data: Cloud, gap: Float[Array, ""]) -> PhaseInfo:
-    """Return the means of both layers over the data; XLA reuses the product from the gradient."""
+    """Return statistics of the data phase with this gap; XLA reuses the gradient's products."""
     hidden_mean = data.mean_of(rbm.mean_h_from_v(data.states))
     return PhaseInfo(data.mean_of(data.states), hidden_mean, gap)

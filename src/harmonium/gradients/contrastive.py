@@ -8,7 +8,7 @@ from .base import About, AbstractSampled, Estimate, contrasted
 
 
 class Contrastive(AbstractSampled):
-    """CD-k: the model cloud is the batch after one step of the sampler.
+    """CD-k: the batch after one step of the sampler represents the model.
 
     `Contrastive(Gibbs(k))` is CD-k. Each chain starts at a row and has that row's weight. The
     estimate is biased towards the data unless k is large compared with the mixing time.

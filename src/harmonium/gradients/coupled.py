@@ -33,19 +33,19 @@ class CoupledState(NamedTuple):
 
 
 class Coupled(AbstractGradient):
-    r"""Unbiased CD-k: pairs of coupled chains correct the bias that remains after k sweeps.
+    r"""Unbiased CD-k: pairs of coupled chains remove the bias that remains after k sweeps.
 
     Two chains, ξ and η, start at the same row. First ξ makes one sweep alone; from then on the two
     chains move together. Each chain on its own is a Gibbs chain, but the chains are coupled so that
-    they meet, at the sweep τ at which ξ_τ = η_{τ−1}. Then, for every k,
+    they meet: τ is the first sweep with ξ_τ = η_{τ−1}. With f = ∂F/∂θ, an unbiased estimate of the
+    model average of f is, for every k,
 
         f(ξ_k) + Σ_{t=k+1}^{τ−1} [f(ξ_t) − f(η_{t−1})]
 
-    has the same expectation as f under the model, with f = ∂F/∂θ. The model cloud contains the
-    states of ξ with weight +1/n and of η with weight −1/n. Nothing is truncated or clipped, so an
-    update lasts until the slowest pair has met; pairs that have met are dropped. If a model mixes
-    slowly, an update takes very long and the estimate has a large variance: this is the price of
-    removing the bias of CD.
+    This sum is averaged over n pairs: states of ξ have weight 1/n, and states of η have weight
+    −1/n. The sum is not truncated, so an update lasts until the slowest pair has met; pairs that
+    have met are dropped. If the chains mix slowly, an update takes very long and the estimate has a
+    large variance: this is the price of removing the bias of CD.
 
     Attributes:
         sweeps: k, the number of sweeps before a chain enters the sum.
@@ -104,7 +104,7 @@ class Coupled(AbstractGradient):
 
 
 class Pairs(NamedTuple):
-    """Pairs of chains ξ and η, of which ξ is one sweep ahead.
+    """Pairs of chains ξ and η, where ξ is one sweep ahead of η.
 
     Attributes:
         ahead: ξ_t, shape (n, visible).
@@ -120,7 +120,7 @@ class Pairs(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """The sums Σ w F and Σ w ∂F/∂θ over the model cloud so far."""
+    """The sums Σ w F and Σ w ∂F/∂θ over the weighted states of the chains so far."""
 
     free_energy: Array
     grads: RBM
@@ -133,7 +133,7 @@ class _Sums(NamedTuple):
 def _until_met(
     rbm: RBM, pairs: Pairs, weights: Float[Array, " n"], k: int, *, key: PRNGKeyArray
 ) -> tuple[_Sums, Int[Array, " n"]]:
-    """Move pairs until all have met; return the sums of the model cloud, and the coupling times."""
+    """Run pairs of chains until all have met; return sums over their states, and coupling times."""
     nothing = _Sums(jnp.zeros((), weights.dtype), jax.tree.map(jnp.zeros_like, rbm))
     keys = jax.random.split(key, k)
 
@@ -166,7 +166,7 @@ def _until_met(
 
 
 def _widths(n: int) -> list[tuple[int, int]]:
-    """Return each round's number of pairs, and the number that have not met when the round ends."""
+    """Return, for each round, the number of pairs and the number that have not met at its end."""
     widths = [n]
     while widths[-1] > NARROWER * NARROWEST:
         widths.append(-(-widths[-1] // NARROWER))
@@ -194,10 +194,11 @@ def drawn_together(
     This is a maximal coupling: P(x = y) = ∫ min(p, q) over the states of the whole layer. First x
     is drawn from p, and y = x is accepted with probability min(1, q(x)/p(x)). Otherwise x and y are
     redrawn from the residuals of p and q, by rejection: a draw x from p is rejected with
-    probability min(1, q(x)/p(x)), a draw y from q with probability min(1, p(y)/q(y)). Both use the
-    same random numbers, so pairs that do not meet come close. If p and q are nearly equal, few
-    pairs need the residuals, but each needs many draws. The draws of all rows are therefore shared
-    among the waiting pairs, and each pair takes the first of its draws to be accepted.
+    probability min(1, q(x)/p(x)), a draw y from q with probability min(1, p(y)/q(y)). The draws of
+    x and y use the same random numbers, so x and y are close even if they differ. If p and q are
+    nearly equal, few pairs need the residuals, but each of these pairs needs many draws. Draws are
+    therefore made for all rows at once and divided among the waiting pairs, and each pair takes the
+    first of its draws that is accepted.
 
     Source: Thorisson 2000; Jacob, O'Leary & Atchadé 2020; Qiu, Zhang & Wang 2020 (common random
     numbers).
@@ -240,7 +241,7 @@ def drawn_together(
 
 
 def _in_turn(waiting: Bool[Array, " n"], slots: Int[Array, " slots"]) -> Int[Array, " slots"]:
-    """Return the index of a row for each slot, cycling through the waiting rows."""
+    """Return the row to which each draw of a turn belongs, cycling through the waiting rows."""
     n = len(waiting)
     place = jnp.where(waiting, jnp.cumsum(waiting) - 1, n)
     listed = jnp.zeros(n, slots.dtype).at[place].set(jnp.arange(n), mode="drop")
@@ -250,6 +251,6 @@ def _in_turn(waiting: Bool[Array, " n"], slots: Int[Array, " slots"]) -> Int[Arr
 def _first_of_each(
     good: Bool[Array, " slots"], rows: Int[Array, " slots"], n: int
 ) -> Int[Array, " n"]:
-    """Return the first accepted slot of each row, or the number of slots if there is none."""
+    """Return the first accepted draw for each row, or the number of draws if there is none."""
     count = len(rows)
     return jnp.full(n, count).at[rows].min(jnp.where(good, jnp.arange(count), count))

@@ -1,4 +1,4 @@
-"""The exact gradient: the model cloud contains every state, weighted by its probability."""
+"""The exact gradient: averages over the model are computed as sums over all states."""
 
 import equinox as eqx
 import jax
@@ -22,8 +22,8 @@ LARGEST_LOG2_STATES = 24  # for 24 binary units, 4·10⁸ multiplications per un
 class Exact(AbstractGradient):
     """The exact likelihood gradient, by enumeration of the smaller discrete layer.
 
-    The states, each weighted by p(x) = e^(−F(x))/Z, are summed in chunks, so memory use is bounded
-    for any number of states. The reported gap is the mean −log p(v) of the batch.
+    The sum over states x, weighted by p(x) = e^(−F(x))/Z, is computed in chunks, so memory use is
+    bounded for any number of states. The reported gap is the mean of −log p(v) over the batch.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])

@@ -1,7 +1,7 @@
-"""Gradients whose model cloud is drawn by an external sampler, such as a quantum annealer.
+"""Gradients from states drawn by an external sampler, such as a quantum annealer.
 
-A problem in spins −1 and +1 is sent to the sampler, which returns states at an inverse temperature
-β. Code that is called while a compiled program waits uses NumPy.
+A problem with spin variables −1 and +1 is sent to the sampler, which returns states at an inverse
+temperature β. Code that runs on the host while a compiled program waits uses NumPy.
 """
 
 from __future__ import annotations
@@ -77,34 +77,35 @@ class Draws(NamedTuple):
 
 
 class External(AbstractGradient):
-    r"""A gradient whose model cloud is drawn by an external sampler, such as an annealer.
+    r"""A gradient whose model states are drawn by an external sampler, such as an annealer.
 
     Each update sends the model to the sampler, as a `dimod.BinaryQuadraticModel` of spins with the
-    labels of `to_dimod`, and uses the visible states that it returns; hidden units are averaged
-    analytically. Any object with a method `sample(bqm, **parameters)` that returns a dimod
-    `SampleSet` can be used. All units must take two values, as Bernoulli and Ising units do.
+    labels of `to_dimod`, and uses the visible states that the sampler returns; hidden units are
+    averaged analytically. Any object with a method `sample(bqm, **parameters)` that returns a dimod
+    `SampleSet` can be used. All units must be binary, as Bernoulli and Ising units are.
 
     An annealer returns states at an unknown inverse temperature β: p ∝ e^(−βE) for the energies E
     sent to it. With `beta=None`, β is estimated from the states by maximum pseudo-likelihood over
-    all units, combined with the estimates of earlier updates. The next energies are divided by the
-    estimate, so that states are returned at β = 1. Weights correct any remaining difference: each
-    state returned at β = b has weight e^(F_b(v) − F(v)), where F_b is the free energy of the model
-    with all parameters multiplied by b.
+    all units, combined with the estimates of earlier updates. The energies of the next update are
+    divided by the estimate, so that its states are returned at β ≈ 1. Weights correct any remaining
+    difference: each state returned at β = b has weight e^(F_b(v) − F(v)), where F_b is the free
+    energy of the model with all parameters multiplied by b.
 
-    Hardware limits the range of coefficients. If a model exceeds this range, and β is estimated,
-    all coefficients are scaled down, and the weights above correct for the scaling. With a given β,
-    coefficients beyond the range are clipped, and a note reports the number of clipped ones.
+    Hardware limits the range of coefficients. If the model's coefficients exceed this range and β
+    is estimated, all coefficients are scaled down, and the weights e^(F_b(v) − F(v)) correct for
+    the scaling. If β is given, coefficients beyond the range are clipped, and a note reports how
+    many.
 
-    The gradient follows the likelihood to the extent that the states are Boltzmann-distributed,
-    which cannot be guaranteed. A run is reproducible from its key only if the sampler accepts a
-    `seed`.
+    The result approximates the likelihood gradient only to the extent that the states are
+    Boltzmann-distributed, which cannot be guaranteed. A run is reproducible from its key only if
+    the sampler accepts a `seed`.
 
     Attributes:
         other: the sampler, with its `reads`, `ranges` and `parameters`.
         beta: inverse temperature of the sampler's states; None if it is estimated.
-        weighting: "counts" weights draws by the number of times they occur. "boltzmann" is for a
-            solver that lists states, such as `dimod.ExactSolver`: distinct visible states v are
-            weighted by e^(−F(v)), normalised, which is exact if the solver lists all states.
+        weighting: "counts" weights each state by the number of times it was drawn. "boltzmann" is
+            for a solver that lists states, such as `dimod.ExactSolver`: distinct visible states v
+            are weighted by e^(−F(v)), normalised, which is exact if the solver lists all states.
 
     Example:
         >>> import dimod
@@ -168,7 +169,7 @@ class External(AbstractGradient):
         return self.beta is None and self.weighting == "counts"
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return notes on clipped coefficients, and on draws with little effective weight."""
+        """Return notes on clipped coefficients, and on draws with a small effective sample size."""
         if state is None:
             return Status()
         notes = []
@@ -198,7 +199,7 @@ class External(AbstractGradient):
         return {"beta": state.beta, "effective_reads": state.effective}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> ExternalState:
-        """Check that the model can be sent, and return β = 1 ± 1 or the given β."""
+        """Check that the model can be sent, and return a state with β = 1 ± 1 or the given β."""
         terms_of(rbm, self.other.source)
         optional("dimod", self.other.source)
         unit = jnp.ones((), rbm.visible.dtype)
@@ -255,7 +256,7 @@ class External(AbstractGradient):
         return Draws(rows, counts, now, known, at, clipped)
 
     def _weighted(self, rbm: RBM, drawn: Draws) -> tuple[Cloud, Float[Array, ""]]:
-        """Return the model cloud at β = 1, and the effective fraction of the draws."""
+        """Return the draws, reweighted to β = 1, and their effective fraction."""
         low, high = rbm.visible.coding.support
         v = low + (high - low) * drawn.is_high
         counts = drawn.counts
@@ -303,7 +304,7 @@ class OtherSampler:
     """
 
     def __init__(self, sampler: Any, reads: int, ranges: Any, parameters: Any):
-        """Check the options, and read the ranges from the sampler's properties if not given."""
+        """Check the options, and read ranges that are not given from the sampler's properties."""
         if isinstance(sampler, type) or not callable(getattr(sampler, "sample", None)):
             raise InputError(
                 "External sampler: expected an object with a method sample(bqm), such as"
@@ -350,21 +351,21 @@ class OtherSampler:
         labels = labels_of(*model.weights.shape)
         if not len(rows) or counts.sum() <= 0:
             raise InputError(
-                f"{self.source}: expected at least one row of states; got none; request some with"
+                f"{self.source}: expected at least one row of states; got none; request draws with"
                 " reads= or parameters=."
             )
         if set(names) != set(labels):
             other = [*(set(labels) - set(names)), *(set(names) - set(labels))][0]
             raise InputError(
                 f"{self.source}: expected the {len(labels)} variables of the model, ('v', 0) to"
-                f" {labels[-1]}; got {len(names)}, and {other!r} is in only one of the two; correct"
-                " the sampler."
+                f" {labels[-1]}; got {len(names)} variables, and {other!r} is in only one of the"
+                " two sets; correct the sampler."
             )
         wrong = int((~np.isfinite(energies)).sum())
         if wrong:
             raise InputError(
-                f"{self.source}: expected samples with finite energies; got {wrong:,} of"
-                f" {count_of(len(energies), 'row')} without; correct the sampler."
+                f"{self.source}: expected finite energies; got other values in {wrong:,} of"
+                f" {count_of(len(energies), 'row')}; correct the sampler."
             )
         place = {name: column for column, name in enumerate(names)}
         high = rows[:, [place[label] for label in labels]] > 0  # for both SPIN and BINARY
@@ -404,11 +405,12 @@ def fitted(
 def inverse_temperature(
     states: States, model: Quadratic, before: float, information: float
 ) -> tuple[float, float]:
-    r"""Return the maximum pseudo-likelihood estimate of β from states, and its information.
+    r"""Return the maximum pseudo-likelihood estimate of β, and the information on β so far.
 
         Σ_n c_n Σ_i log σ(β z_ni) − ½ I (β − β₀)²,    z_ni = 2 s_ni (field_i + Σ_j J_ij s_nj)
 
-    is maximised over β, in which it is concave. β₀ and I summarise earlier updates.
+    This function of β is concave, and the estimate maximises it. β₀ and I summarise earlier
+    updates.
 
     Args:
         states: the states.
@@ -531,8 +533,8 @@ def _checked_parameters(parameters: Any) -> dict[str, Any]:
         )
     if "num_reads" in parameters:
         raise InputError(
-            "External parameters: expected no 'num_reads'; got one; pass"
-            f" reads={parameters['num_reads']!r} instead."
+            "External parameters: expected arguments other than 'num_reads'; got 'num_reads';"
+            f" pass reads={parameters['num_reads']!r} instead."
         )
     return dict(parameters)
 

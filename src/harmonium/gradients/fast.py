@@ -1,4 +1,4 @@
-"""Fast persistent contrastive divergence: chains under additional, fast parameters."""
+"""Fast persistent contrastive divergence: chains with additional, fast-learning parameters."""
 
 from typing import Any, NamedTuple
 
@@ -27,10 +27,10 @@ class FastState(NamedTuple):
 class FastPersistent(AbstractChains):
     """FPCD-k: persistent chains with additional parameters that learn and decay fast.
 
-    The chains move under θ + θ_fast, and θ_fast ← decay · θ_fast − rate · ∂(⟨F⟩_data − ⟨F⟩_model).
-    θ_fast raises the energy of states at which chains remain, until the chains leave. The learned
-    parameters are θ, but the model cloud is drawn under θ + θ_fast, so the estimate has a bias of
-    the order of θ_fast.
+    The chains move under θ + θ_fast, and θ_fast ← decay · θ_fast − rate · ∂(⟨F⟩_data −
+    ⟨F⟩_model)/∂θ. The fast parameters raise the energy of states at which chains stay, until the
+    chains leave. The learned parameters are θ, but the chains move under θ + θ_fast, so the
+    estimate has a bias of the order of θ_fast.
 
     Attributes:
         sampler: the sampler that moves the chains.
@@ -54,15 +54,18 @@ class FastPersistent(AbstractChains):
 
     def __check_init__(self):
         if not self.rate >= 0:
-            raise InputError(f"FastPersistent rate: expected 0 or more; got {self.rate}.")
+            raise InputError(
+                f"FastPersistent rate: expected a number of at least 0; got {self.rate}."
+            )
         if not 0 <= self.decay < 1:
             raise InputError(
-                f"FastPersistent decay: expected 0 or more and below 1; got {self.decay}."
+                "FastPersistent decay: expected a number of at least 0 and below 1;"
+                f" got {self.decay}."
             )
 
     @property
     def about(self) -> About:
-        """The properties of FPCD-k, which follows the likelihood only if θ_fast is 0."""
+        """The properties of FPCD-k, which follows the likelihood gradient only if `rate` is 0."""
         about = About.for_sampler(self.sampler, "FPCD", follows_likelihood=self.rate == 0)
         return about._replace(multiplies_states=False)
 

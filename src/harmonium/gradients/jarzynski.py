@@ -36,7 +36,7 @@ class JarzynskiState(NamedTuple):
 
 
 class Jarzynski(AbstractChains):
-    r"""Persistent chains whose importance weights correct for their lag behind the model.
+    r"""Persistent chains with importance weights that correct for the chains' lag behind the model.
 
     Each update changes the parameters from θ to θ′, reweights each chain at its state v, and then
     moves the chain:
@@ -47,7 +47,7 @@ class Jarzynski(AbstractChains):
     units. The weighted chains represent the model at every update, however slowly they move: their
     averages converge to the model's averages as the number of chains grows, and the mean of w has
     expectation Z(θ)/Z(θ₀), so log Z is estimated throughout the run. When the effective fraction of
-    the chains falls below `threshold`, the chains are resampled by weight.
+    the chains falls below `threshold`, the chains are resampled in proportion to their weights.
 
     A mode that no chain has found gets no weight. The effective sample size does not reveal such a
     mode, because it counts chains, not modes.
@@ -74,7 +74,9 @@ class Jarzynski(AbstractChains):
 
     def __check_init__(self):
         if not 0 <= self.threshold <= 1:
-            raise InputError(f"Jarzynski threshold: expected 0 to 1; got {self.threshold}.")
+            raise InputError(
+                f"Jarzynski threshold: expected a number from 0 to 1; got {self.threshold}."
+            )
 
     @property
     def about(self) -> About:

@@ -34,18 +34,18 @@ class MeanFieldState(NamedTuple):
 
 
 class MeanField(AbstractGradient):
-    r"""The gradient of an expansion of log Z in the weights at stationary points (mean field, TAP).
+    r"""Mean-field or TAP learning: the gradient of log Z, expanded to first or second order in W.
 
-    With means m = Γ′(I) and variances V = Γ″(I) of units under inputs I,
+    Under inputs I, units have means m = Γ′(I) and variances V = Γ″(I), and the expansion is
 
         −log Z ≈ Σ_v [I m − Γ(I)] + Σ_h [I m − Γ(I)] − m_vᵀ W m_h − ½ V_vᵀ W∘W V_h
 
-    where I_v and I_h make the sum stationary. `order=1` omits the last term (mean field); `order=2`
-    includes it, which adds the Onsager reaction terms (Thouless, Anderson & Palmer). Several
-    solutions are kept from update to update. Each update refines them by `iterations` fixed-point
-    iterations, damped by averaging the old and new inputs. All solutions have equal weight. Nothing
-    is sampled after the start, but the expansion has a bias, which grows with the weights and which
-    more iterations do not remove.
+    The inputs I_v and I_h make this sum stationary. `order=1` omits the last term (mean field);
+    `order=2` includes it, which adds the Onsager reaction terms (Thouless, Anderson & Palmer).
+    Several solutions are kept from update to update. Each update refines them by `iterations`
+    fixed-point iterations, damped by averaging the old and new inputs. All solutions have equal
+    weight. After the start no sampling is needed, but the truncated expansion is biased; the bias
+    grows with the weights, and more iterations do not remove it.
 
     Attributes:
         order: 1 or 2; 2 requires layers whose units have one column each.
@@ -76,7 +76,7 @@ class MeanField(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """The properties of the method, which follows an expansion of the likelihood."""
+        """The properties of the method, whose gradient belongs to an approximate likelihood."""
         title = "TAP" if self.order == 2 else "mean field"
         return About(title, follows_likelihood=False)
 
@@ -123,7 +123,7 @@ class MeanField(AbstractGradient):
 
 
 def _iterated(rbm: RBM, squares: Array | None, state: MeanFieldState) -> MeanFieldState:
-    """Move halfway to I_v = W m_h + ½ W∘W V_h · dV_v/dm_v, then likewise for I_h."""
+    """Move I_v halfway to W m_h + ½ W∘W V_h · dV_v/dm_v, and then move I_h likewise."""
     means = rbm.hidden.mean(state.hidden)
     visible = rbm.inputs_to_v(means)
     if squares is not None:
@@ -151,7 +151,7 @@ def _expansion(
     visible: Float[Array, "n visible"],
     hidden: Float[Array, "n hidden"],
 ) -> Float[Array, " n"]:
-    """Return the expansion of −log Z at these inputs, in nats, for gradients at constant means.
+    """Return the expansion of −log Z at these inputs, in nats; its gradient is at constant means.
 
     At a stationary point, the gradients at constant means and at constant inputs are equal.
     """
@@ -168,6 +168,6 @@ def _expansion(
 
 
 def _variance_at(mean: Array, layer: AbstractLayer, inputs: Array) -> Array:
-    """Return V, whose derivative with respect to the layer's parameters is at constant mean."""
+    """Return V, with its gradient with respect to the layer's parameters at constant mean."""
     reaction = jax.lax.stop_gradient(_reaction(layer, inputs))
     return layer.variance(inputs) - reaction * (layer.mean(inputs) - mean)

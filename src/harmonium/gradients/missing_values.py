@@ -51,17 +51,17 @@ class Marginal(AbstractGradient):
     drawn from p(v_missing | v_seen); the model phase is unchanged. This gradient is correct if
     missingness does not depend on the missing values themselves (missing at random).
 
-    If a sum over hidden states or over a row's completions has few terms (`most`), the data phase
-    is computed as that sum; with `Exact` as the inner method, the whole gradient is then exact.
-    Otherwise the missing units are drawn by Gibbs sampling with the seen units fixed. A run keeps
-    each row's latest completion and moves it by one sweep each time the row is in a batch, as PCD
-    moves its chains.
-    If completions are not kept, each update restarts with a few sweeps; too few sweeps make the
-    learned correlations between missing units too weak. `fit` wraps its method in `Marginal` if the
-    rows have missing values.
+    If a sum over hidden states or over a row's completions has few enough terms (limits `most`),
+    the data phase is computed as that sum; with `Exact` as the inner method, the whole gradient is
+    then exact. Otherwise the missing units are drawn by Gibbs sampling with the seen units fixed. A
+    run keeps each row's latest completion and moves it by one sweep each time the row is in a
+    batch, as PCD moves its chains. If completions are not kept, each update draws new completions
+    by a few sweeps; with too few sweeps, the learned correlations between missing units are too
+    weak. `fit` wraps its method in `Marginal` if the rows have missing values.
 
     Attributes:
-        inner: the method that learns from the completed rows; its model phase is unchanged.
+        inner: the method whose gradient on the completed rows is used; its model phase is
+            unchanged.
         sweeps: Gibbs sweeps of the missing units, if completions are not kept.
         missing: the largest number of missing units in a row, if known.
         rows: number of rows whose completions are kept; 0 if no completions are kept.
@@ -114,7 +114,7 @@ class Marginal(AbstractGradient):
         return self.inner.metrics(state.inner)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MarginalState:
-        """Start the inner method, and the completions of all rows."""
+        """Initialise the inner method, and the completions of all rows."""
         key_fill, key_inner, key_rows = jax.random.split(key, 3)
         completions = None
         completing = self._completing
@@ -156,15 +156,15 @@ class Marginal(AbstractGradient):
 class PerPattern(AbstractSampled):
     """CD-k with a separate RBM for each pattern of missing values, as in collaborative filtering.
 
-    A row with seen units m belongs to the RBM with only these visible units,
+    The model of a row whose set of seen units is m is an RBM with only these visible units,
 
-        p_m(v_m) ∝ ∫ exp(−U(h) − Σ_{i ∈ m} (U_i(v_i) − v_i·(Wh)_i)) dh,
+        p_m(v_m) ∝ ∫ exp(−U(h) − Σ_{i ∈ m} (U_i(v_i) − v_i·(Wh)_i)) dh.
 
-    and these RBMs share their parameters. Missing units are not summed out; the RBM of a row does
-    not contain them. They send no input to the hidden units, and the chains of a row keep its
-    pattern. Each pattern has its own Z, and p_m is not a marginal of p_m′ for a larger m′:
-    removing a unit from such an RBM changes the distribution of the others. There is thus no single
-    distribution over whole rows, and `hm.sample` draws from the RBM with all units, although
+    These RBMs share their parameters. Missing units are not summed out; the RBM of a row does not
+    contain them. Missing units send no input to the hidden units, and the chain of a row has the
+    same missing units. Each pattern has its own Z, and p_m is not a marginal of p_m′ for a larger
+    m′: removing a unit from such an RBM changes the distribution of the others. There is thus no
+    single distribution over whole rows, and `hm.sample` draws from the RBM with all units, although
     possibly no training row has all units. The method is meant for rows with few seen units among
     very many, such as the films that a person has rated: in principle a missing unit needs no
     computation. (Here rows are dense, so it costs as much as a seen unit.) `Marginal`, by contrast,
@@ -192,7 +192,7 @@ class PerPattern(AbstractSampled):
         return about._replace(title=title, multiplies_states=False)
 
     def estimate(self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray) -> Estimate:
-        """Run the chains from the batch, each in its row's pattern, and return the gradient."""
+        """Run a chain from each row of the batch, in the row's own RBM, and return the gradient."""
         present = ~missing_units(rbm.visible, batch.states)
         data = Cloud(jnp.nan_to_num(batch.states), batch.weights)
         masked = Masked(layer=rbm.visible, present=present)  # pyright: ignore[reportCallIssue]

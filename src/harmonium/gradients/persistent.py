@@ -17,11 +17,11 @@ MOST_TIMES = 4.0  # the largest factor by which this rate is raised
 
 
 class Persistent(AbstractChains):
-    """PCD-k, or stochastic maximum likelihood: the model cloud consists of persistent chains.
+    """PCD-k, or stochastic maximum likelihood: persistent chains represent the model.
 
     `Persistent(Gibbs(k), chains=n)` is PCD-k with n chains, for any batch size. The chains are
-    never reset. The method follows the likelihood as long as the chains mix faster than the
-    parameters change.
+    never reset. The estimate stays close to the likelihood gradient as long as the chains mix
+    faster than the parameters change.
 
     Attributes:
         sampler: the sampler that moves the chains.
@@ -51,14 +51,15 @@ class Persistent(AbstractChains):
         return about._replace(title=f"PCD by {kernel.unit}")
 
     def usual_rate(self, rbm: RBM) -> float:
-        """Return the default rate, which grows with the number of 0/1 visible units above 64.
+        """Return the default rate, which grows with the number of 0/1 visible units beyond 64.
 
         With 10,000 updates and 500 chains, a rate of 0.4 or more is best for most data sets of up
-        to 800 columns (docs/decisions/mnist_search.md); 0.4 is the limit here. But on data that a
-        model can nearly overfit, such as bars and stripes, the chains fall behind at that rate.
-        One-hot sites of sequences are also learned better at higher rates (docs/sequences.md). With
-        fewer chains a high rate is noisier. In that case, and for other units, the rate is the same
-        as for other methods.
+        to 800 columns (docs/decisions/mnist_search.md); the default is at most 0.4. But on data
+        that a model can fit almost perfectly, such as bars and stripes, the chains lag behind the
+        model at this rate. One-hot sites of sequences are also learned better at higher rates
+        (docs/sequences.md). With fewer chains, parameters are noisier at high rates. With fewer
+        than 500 chains, and for other units, the default rate is therefore the same as for other
+        methods.
         """
         rate = usual_rate(rbm)
         if self.chains < USUAL_CHAINS or not (_is_binary(rbm.visible) and _is_binary(rbm.hidden)):

@@ -1,4 +1,4 @@
-"""Objectives without chains, which compare each row with the states that differ in one unit."""
+"""Objectives without chains, which compare each row with the states one unit away from it."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -144,7 +144,7 @@ class Discriminative(AbstractSingleSite):
             if unit not in movable:
                 raise InputError(
                     f"target: expected a discrete unit; got unit {unit} of {rbm.visible}, which has"
-                    " no other states to compare with; put the label into a hm.Potts unit."
+                    " no other states to compare with; use an hm.Potts unit for the label."
                 )
         return ()
 
@@ -177,7 +177,7 @@ class RatioMatching(AbstractSingleSite):
 
 
 class ProbabilityFlow(AbstractSingleSite):
-    """Minimum probability flow: descent on Σ e^((F(v) − F(v′))/2) over all v′ one unit from v.
+    """Minimum probability flow: descent on Σ e^((F(v) − F(v′))/2) over v′ one unit away from v.
 
     States v′ that are themselves data rows are not excluded; with many columns, such states are
     rare.

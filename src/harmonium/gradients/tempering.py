@@ -46,9 +46,9 @@ class AbstractLadder(AbstractGradient):
     r"""Persistent chains moved by replica exchange, on a ladder built during the run.
 
     A run starts with independent units, which need no ladder, and ends with a model that may need a
-    long ladder. There are `models` places. Unused places hold the current model, and their replicas
-    serve as additional chains. A place joins the ladder when neighbouring models would otherwise
-    swap with a probability below `acceptance`.
+    long ladder. There are `models` places. Places not yet used hold the current model, and their
+    replicas serve as additional chains. A place is added to the ladder when neighbouring models
+    would otherwise swap with a probability below `acceptance`.
 
     Attributes:
         models: number of places, the maximum length of the ladder.
@@ -101,7 +101,7 @@ class AbstractLadder(AbstractGradient):
         return Status(chains_at_end(state), (self.sampler(rbm, state), 1))
 
     def sampler(self, rbm: RBM, state: LadderState) -> ReplicaExchange:
-        """Return the replica-exchange sampler on the current ladder."""
+        """Return the replica-exchange sampler for the current ladder."""
         path, times = self.on(rbm, state)
         blank = ReplicaExchange(path, 2, self.sweeps)
         return eqx.tree_at(lambda sampler: sampler.times, blank, times)
@@ -122,7 +122,7 @@ class AbstractLadder(AbstractGradient):
         return LadderState(replicas, ladder, at_end, accepted, jnp.zeros((), jnp.int32))
 
     def moved(self, rbm: RBM, state: LadderState, *, key: PRNGKeyArray) -> LadderState:
-        """Run one step of replica exchange, and update the running mean of acceptance."""
+        """Run one step of replica exchange, and update the running mean acceptance rates."""
         replicas, info = self.sampler(rbm, state).step(rbm, state.replicas, key=key)
         accepted = state.acceptance + RENEWAL * (info.acceptance - state.acceptance)
         return state._replace(replicas=replicas, acceptance=accepted, since=state.since + 1)
@@ -145,7 +145,7 @@ def chains_at_end(state: LadderState) -> Cloud:
 
 
 class Temperatures(NamedTuple):
-    """A ladder of temperatures from the initial independent units, t = 0, to the model, t = 1.
+    """A ladder of temperatures from the initial independent units (t = 0) to the model (t = 1).
 
     Attributes:
         times: t of each place.
@@ -161,18 +161,18 @@ class Temperatures(NamedTuple):
 class AbstractTempering(AbstractLadder):
     r"""Parallel tempering with temperatures that adapt so that all neighbours swap equally often.
 
-    The models of the ladder are on the straight line from the initial layers, with zero weights, to
-    the current model. A pair of neighbours that swap with probability a has length ℓ = −Φ⁻¹(a/2).
-    The ladder has as many temperatures as needed to divide its total length into steps with the
-    target `acceptance`. In each update the temperatures move only a small fraction of the distance
-    to their new values, so that the replicas can equilibrate.
+    The models of the ladder interpolate linearly between the initial layers, with zero weights, and
+    the current model. Neighbours that swap with probability a are assigned the distance ℓ =
+    −Φ⁻¹(a/2). The ladder has as many temperatures as are needed to divide its total length into
+    steps with the target `acceptance`. In each update the temperatures move only a small fraction
+    of the distance to their new values, so that the replicas can equilibrate.
 
     Source: Desjardins, Courville & Bengio 2010 (adaptive tempering in training); Kofke 2002; Syed,
     Bouchard-Côté, Deligiannidis & Doucet 2022.
     """
 
     def first_ladder(self, rbm: RBM) -> Temperatures:
-        """Return the ladder whose first place is at t = 0 and all other places at t = 1."""
+        """Return a ladder whose first place is at t = 0 and whose other places are all at t = 1."""
         times = jnp.where(jnp.arange(self.models) > 0, 1.0, 0.0).astype(rbm.visible.dtype)
         return Temperatures(times, rbm.visible, rbm.hidden)
 
@@ -216,7 +216,8 @@ class Trajectory(AbstractLadder):
     probability below `acceptance`. When all places are taken, the place whose neighbours are
     nearest to each other is freed. Successive models of a run can be close to one another even if
     successive temperatures are not: a phase that appears during training at a second-order
-    transition is reached continuously from earlier models, whereas temperatures may cross a gap.
+    transition is reached continuously from earlier models, whereas a ladder of temperatures may
+    cross a discontinuity.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -234,7 +235,7 @@ class Trajectory(AbstractLadder):
         return About(f"PTT-{self.sweeps}", self.sweeps)
 
     def first_ladder(self, rbm: RBM) -> RBM:
-        """Return the model with zero weights at every place."""
+        """Return a ladder that holds the model with zero weights at every place."""
         models: Any = jax.tree.map(lambda leaf: jnp.stack([leaf] * self.models), rbm.uncoupled)
         return models
 
@@ -269,7 +270,7 @@ class Trajectory(AbstractLadder):
 
 
 def _thinned(state: LadderState) -> LadderState:
-    """Free the place between the nearest neighbours; its replicas move to the current model."""
+    """Free the place whose neighbours are nearest; its replicas move to the current model."""
     places = len(state.at_end)
     lengths = -ndtri(jnp.clip(state.acceptance, 1e-6, 1.0) / 2)
     out = 1 + jnp.argmin(lengths[:-1] + lengths[1:])

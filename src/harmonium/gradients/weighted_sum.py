@@ -17,11 +17,11 @@ from .base import About, AbstractGradient, Estimate, Status
 class WeightedSum(AbstractGradient):
     """A weighted sum of methods: the gradient is Σ_i s_i g_i, with shares s_i and gradients g_i.
 
-    For a model whose last unit is a label,
+    For a model whose last unit is a label, a hybrid of discriminative and generative learning is
 
         WeightedSum(Discriminative(), Contrastive(Gibbs(1)), shares=(1.0, 0.1))
 
-    is the hybrid objective log p(y | v) + 0.1 log p(v, y): its small generative part acts as a
+    Its objective is log p(y | v) + 0.1 log p(v, y), in which the small generative part acts as a
     regulariser. If some rows lack a label, learning is semi-supervised.
 
     Attributes:
@@ -73,7 +73,7 @@ class WeightedSum(AbstractGradient):
         )
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return the chains and kernel of the first method with chains, and all notes."""
+        """Return the chains and the kernel of the first method that has chains, and all notes."""
         if state is None:
             state = [None] * len(self.methods)
         statuses = [

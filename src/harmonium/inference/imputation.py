@@ -1,4 +1,4 @@
-"""Imputation: filling in missing values with a model, including their uncertainty."""
+"""Imputation: filling in missing values with a model, together with their uncertainty."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ def impute(
         ⟨v_i⟩ = ⟨Γ_i′(I)⟩,    var v_i = ⟨Γ_i″(I)⟩ + var Γ_i′(I),    over p(h | v_seen).
 
     With at most 2^16 hidden states or 2^12 completions of a row (up to 2^22 if there are few rows),
-    both are exact sums and the draws are exact. Otherwise each row has a population of at least 32
-    Gibbs chains, with the seen units held fixed. A third of their sweeps are annealed with
-    importance weights, so that modes are represented with the model's probabilities; averages are
-    taken over the remaining sweeps. If the chains descend from too few families, or the families
-    disagree, the chains restart with twice the sweeps, for about 30 s at most; if this fails,
-    `converged` is False.
+    both averages are computed as exact sums, and the draws are exact. Otherwise each row has a
+    population of at least 32 Gibbs chains, with the seen units held fixed. The first third of the
+    sweeps is annealed, with importance weights, so that modes are represented with the model's
+    probabilities; averages are taken over the remaining sweeps. If the chains come from too few
+    families, or the families disagree, the chains restart with twice the sweeps, for about 30 s at
+    most; if this fails, `converged` is False.
 
     Args:
         rbm: the model.

@@ -67,9 +67,9 @@ def ask(
 ) -> list[Answer]:
     """Return the distributions of the columns named in a question.
 
-    If all known cells are exact values, probabilities are exact sums over up to 2^22 states, or
-    averages of p(column | h) over a population of annealed Gibbs chains, as in `impute`. If ranges
-    are given, probabilities are frequencies among the draws within the ranges.
+    If all known cells are exact values, probabilities are exact sums over up to 2^22 states or,
+    with more states, averages of p(column | h) over a population of annealed Gibbs chains, as in
+    `impute`. If ranges are given, probabilities are frequencies among the draws within the ranges.
 
     Args:
         rbm: a model of the columns' codes.
@@ -164,7 +164,7 @@ class _Distributions(NamedTuple):
     imputation: Imputation
 
     def answer(self, column: AbstractColumn, columns: Columns) -> Answer:
-        """Return the distribution of one column, as shares of its values or as quantiles."""
+        """Return the distribution of one column, as probabilities of its values or as quantiles."""
         frame = columns.split(self.frame)
         cells = next(drawn.values for drawn in frame.columns if drawn.name == column.name)
         values = [f"{level:.0%}" for level in QUANTILES]

@@ -46,14 +46,15 @@ def sample(
 ) -> np.ndarray:
     """Draw rows from a model.
 
-    By default rows are exact draws if either layer has few enough states to sum over (2^22 for a
-    single given row, fewer for many). Otherwise each row is a separate chain, in a population of at
-    least 32 chains that runs 1,000 Gibbs sweeps. In the first third the population is annealed, one
-    sweep at each of equally spaced inverse temperatures up to 1, and resampled by importance
-    weight. Modes are thus represented with the model's probabilities even if sweeps do not move
-    between them. The remaining sweeps sample the model itself. If the surviving chains descend from
-    too few ancestors, or independent groups differ, the chains restart with twice the sweeps; if
-    this takes too long, a `NotConvergedWarning` is issued.
+    By default rows are exact draws if either layer has few enough states to sum over (up to 2^22
+    for a single given row, fewer for many rows). Otherwise each row is a separate chain, in a
+    population of at least 32 chains that runs 1,000 Gibbs sweeps. In the first third of the sweeps,
+    the population is annealed, with one sweep at each of many equally spaced inverse temperatures
+    up to 1, and resampled in proportion to importance weights. Modes are thus represented with the
+    model's probabilities even if sweeps do not move between them. The remaining sweeps sample the
+    model itself. If the surviving chains descend from too few ancestors, or independent groups
+    differ, the chains restart with twice the sweeps; if this takes too long, a
+    `NotConvergedWarning` is issued.
 
     Args:
         rbm: the model.
@@ -106,7 +107,7 @@ def drawn_rows(
     steps: int | None = None,
     given: Any = None,
 ) -> DrawnRows:
-    """Return the rows that `sample` returns, with its warning as a message."""
+    """Return the rows of `sample`, with a message in place of its warning."""
     if n is None:
         if given is None:
             raise InputError("n: expected the number of rows to draw.")
@@ -181,7 +182,7 @@ def _completed(
 
 
 def condition(rbm: RBM, rows: Any) -> RBM:
-    """Return the model with visible units held at the values in `rows`; units at NaN stay free.
+    """Return the model with visible units held at the values in `rows`; units with NaN stay free.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])

@@ -1,4 +1,4 @@
-"""Saving and loading models, with the format determined by a file's first bytes and its name."""
+"""Saving and loading models, in a format determined by a file's first bytes and its name."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def load(path: str | os.PathLike, *, trust: Iterable[str] = ()) -> RBM:
     selects one of the updates saved by rbms; without a selection, the last update is read.
 
     Custom layers and weights are found if their module has already been imported. A file that names
-    a module does not cause its import.
+    a module does not cause the module to be imported.
 
     Args:
         path: the folder or the file.
@@ -124,7 +124,7 @@ def load(path: str | os.PathLike, *, trust: Iterable[str] = ()) -> RBM:
 
 
 def holds_model(path: str | os.PathLike) -> bool:
-    """Return whether a path should be read as a model; the reading may still fail."""
+    """Return whether a path should be read as a model, although reading may still fail."""
     file, _ = _file_and_part(path)
     if file.is_dir() or file.suffix.lower() in PICKLED:
         return True  # so that pickles are rejected with a helpful message
@@ -152,7 +152,7 @@ def _by_suffix(file: Path) -> AbstractFormat | None:
 
 
 def _format_of(file: Path) -> AbstractFormat:
-    """Return a file's format, determined by its contents or, if these are ambiguous, its name."""
+    """Return a file's format, determined by the contents or, if ambiguous, by the file's name."""
     with file.open("rb") as opened:
         start = opened.read(LONGEST_START)
     by_suffix = _by_suffix(file)

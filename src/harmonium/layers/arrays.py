@@ -1,4 +1,4 @@
-"""Helpers shared by the layers: parameter arrays, weighted means, digits, positions."""
+"""Helpers shared by the layers, such as checked parameter arrays, weighted means and bisection."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -38,9 +38,9 @@ def places_in(blocks: Integer[np.ndarray, " members"]) -> Integer[np.ndarray, " 
 
 
 def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0) -> Array:
-    """Return `value` as a checked array of this shape, or an array of `default` if it is None.
+    """Check `value` and return it as an array of this shape; None gives an array of `default`.
 
-    NumPy is used where possible: compiling even a small JAX program would take longer.
+    NumPy is used where possible, because even a small JAX program must first be compiled.
     """
     dtype = jnp.result_type(float)
     if value is None:
@@ -58,7 +58,8 @@ def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0)
 def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
     """Return the weighted mean of the rows of `x` and the effective number of rows.
 
-    The effective number is Kish's (Σw)² / Σw², which equals the row count if all weights are equal.
+    The effective number is Kish's effective sample size, (Σw)² / Σw², which equals the number of
+    rows if all weights are equal.
     """
     if weights is None:
         return x.mean(0), jnp.asarray(x.shape[0], x.dtype)
@@ -67,7 +68,7 @@ def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
 
 
 def bisected(is_low: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array]:
-    """Return, by bisection, intervals that contain the largest numbers for which `is_low` holds."""
+    """Find by bisection where `is_low` becomes False, and return the ends of the last intervals."""
 
     def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
@@ -79,18 +80,18 @@ def bisected(is_low: Callable[[Array], Array], low: Array, high: Array) -> tuple
 
 
 def digits(indices: Array, base: int, count: int, dtype: Any) -> Array:
-    """Return the digits of indices in the given base: (...,) → (..., count), lowest digit first."""
+    """Return the digits of indices in a base, least significant first: (...,) → (..., count)."""
     check_indexable(base**count)
     powers = np.array([base**i for i in range(count)], np.uint32)
     return ((indices[..., None].astype(jnp.uint32) // powers) % base).astype(dtype)
 
 
 def check_indexable(n_states: int) -> None:
-    """Raise InputError if there are more joint states than 32 bits can index."""
+    """Raise InputError if there are more than 2³¹ joint states, the most that can be indexed."""
     if n_states > 2**31:
         raise InputError(
-            "joint states: expected at most 2^31, the most that can be indexed; got"
-            f" 2^{math.log2(n_states):.0f}; enumerate a smaller layer."
+            "joint states: expected at most 2^31, the largest number that can be indexed; got"
+            f" about 2^{math.log2(n_states):.0f}; enumerate a smaller layer."
         )
 
 

@@ -1,4 +1,4 @@
-"""The base class of all layers: the methods a layer must define, and those derived from them."""
+"""The base class of all layers: the methods that a layer must define, and derived methods."""
 
 import dataclasses
 from abc import abstractmethod
@@ -33,31 +33,32 @@ STEEPEST = 1e4  # the largest |b| found by bisection; a mean on [0, 1] is then 1
 
 
 class AbstractLayer(AbstractModule):
-    r"""A layer whose units form an exponential family with natural parameters.
+    r"""A layer whose units follow an exponential-family distribution, in natural parameters.
 
-    Under constant `inputs` I the units x of a layer have the density
+    Given constant `inputs` I, the units x of a layer have the density
 
         p(x | I) = exp(I·x − U(x) − Γ(I)),      Γ(I) = log ∫ exp(I·x − U(x)) dx
 
     where U is the layer's energy and Γ its cumulant generating function (cgf): the mean of x is
-    Γ′(I) and its variance Γ″(I). A model needs only these two functions from a layer.
+    Γ′(I) and its variance Γ″(I). The energy and free energy of a model need only U and Γ.
 
-    Units are independent given the inputs. In an `AbstractBlocked` layer, this holds only for units
-    in different blocks.
+    Units are independent given the inputs. In an `AbstractBlocked` layer, only units in different
+    blocks are independent.
 
     Every array is a natural parameter: the energy is affine in the arrays, and their domain is
-    convex. Therefore any weighted average of two layers of one type is a layer too. An array that
-    is not a parameter, such as the values of clamped units, is declared with `data_field` from
+    convex. Therefore any weighted average of two layers of a type is a layer of that type. An array
+    that is not a parameter, such as the values of clamped units, is declared with `data_field` from
     `harmonium._base.parameters` and stays unchanged.
 
     States are arrays of shape (..., size): batch axes first, then `size` columns. A unit may own
     several columns (a Potts unit has one for each of its states); `n_units` counts the units. Rows
-    in the user's coding have one column for each of the `n_observed` units: all units, except in a
-    `Mixed` layer with latent parts.
+    in the user's coding have one column for each of the `n_observed` observed units; all units are
+    observed, except in a `Mixed` layer with latent parts.
 
-    A new layer defines the abstract methods: docs/how_to_add_a_layer.md develops a layer of real
-    units. Units that take one of a few numbers need less code: see `AbstractDiscrete`. Abilities of
-    only some layers are abstract classes in `harmonium.layers.capabilities`.
+    A new layer type must define the abstract methods; docs/how_to_add_a_layer.md shows this for a
+    layer of real units. A layer whose units take values from a short list of numbers needs less
+    code; see `AbstractDiscrete`. Capabilities that only some layers have are defined by abstract
+    classes in `harmonium.layers.capabilities`.
 
     Example:
         >>> layers = hm.Bernoulli(2), hm.Ising(2), hm.Gaussian(2, precision=[4.0, 4.0])
@@ -72,7 +73,7 @@ class AbstractLayer(AbstractModule):
     @property
     @abstractmethod
     def coding(self) -> AbstractCoding:
-        """The values of the units, and the conversion between rows and states."""
+        """The coding: the values of the units, and the conversion between rows and states."""
 
     @abstractmethod
     def unit_energies(self, x: Columns) -> Units:
@@ -90,12 +91,12 @@ class AbstractLayer(AbstractModule):
     def shift(self, delta: Columns) -> "AbstractLayer":
         """Return the layer whose p(x | I) equals this layer's p(x | I + delta).
 
-        The result's arrays must be affine in `delta`, because centring differentiates this map.
+        The arrays of the result must be affine in `delta`, because centring differentiates `shift`.
         """
 
     @abstractmethod
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "AbstractLayer":
-        """Return the layer whose isolated units have the (weighted) moments of the states `x`.
+        """Return the layer whose moments without inputs are the (weighted) moments of `x`.
 
         The moments are smoothed with one pseudo-row, which keeps every parameter finite.
         """
@@ -104,7 +105,7 @@ class AbstractLayer(AbstractModule):
     def base(self) -> "AbstractLayer":
         """Return the layer at which annealing starts: uniform over all states if possible.
 
-        Γ(0) must be finite, so parameters required for this, such as a precision, are kept.
+        Γ(0) must be finite, so parameters that ensure this, such as a precision, keep their values.
         """
 
     # ---------------------------------- derived methods that a closed form may override
@@ -134,17 +135,17 @@ class AbstractLayer(AbstractModule):
 
     @property
     def n_observed(self) -> int:
-        """The number of observed units, which is the number of columns of rows in their coding."""
+        """The number of observed units: the number of columns of rows in the user's coding."""
         return self.coding.n_observed
 
     @property
     def n_latent(self) -> int:
-        """The number of units that no row contains, which count as missing in every row."""
+        """The number of latent units, which count as missing in every row."""
         return self.n_units - self.n_observed
 
     @property
     def n_states(self) -> int | None:
-        """The number of joint states of an `AbstractEnumerable` layer; None if it is not finite."""
+        """The number of joint states, or None if the states cannot be enumerated."""
         return None
 
     @property
@@ -159,31 +160,31 @@ class AbstractLayer(AbstractModule):
 
     @property
     def form(self) -> tuple:
-        """The type, sizes and data, which training does not change, as a tuple for comparisons."""
+        """A tuple for comparing layers: type, sizes and data, which training does not change."""
         data = tuple(np.asarray(array).tobytes() for array in data_in(self))
         return (jax.tree.structure(self), *data)
 
     @property
     def zero_inputs(self) -> Float[Array, " columns"]:
-        """A constant input of zero: `mean(zero_inputs)` is the mean of the isolated layer."""
+        """A constant input of zero: `mean(zero_inputs)` is the mean of the layer without inputs."""
         return from_numpy(np.zeros(self.size, self.dtype))
 
     def sample_without_inputs(self, shape: Sequence[int], *, key: PRNGKeyArray) -> Columns:
-        """Draw states of the isolated layer (zero inputs), with batch axes `shape`."""
+        """Draw states of the layer without inputs, with batch axes `shape`."""
         return self.sample(jnp.broadcast_to(self.zero_inputs, (*shape, self.size)), key=key)
 
     def fit_observed(self, rows: Any, weights: RowWeights = None) -> "AbstractLayer":
-        """Return the layer whose observed units have the moments of rows in the user's coding."""
+        """Fit observed units to the moments of rows in the user's coding; return the layer."""
         return self.fit_moments(self.encode(rows), weights)
 
     @property
     def side_by_side(self) -> tuple["AbstractLayer", ...]:
-        """The layers that `Mixed` joined into this layer; most layers are not joined."""
+        """The parts of a `Mixed` layer, or only the layer itself if it is of any other type."""
         return (self,)
 
     @property
     def by_depth(self) -> tuple["AbstractLayer", ...]:
-        """The layers of a deep model on this side: the observed one, then each latent one."""
+        """The layers of a deep model that this layer joins: first the observed one, then latent."""
         return (self,)
 
     @property
@@ -200,20 +201,20 @@ class AbstractLayer(AbstractModule):
         return self.coding.spread(x)
 
     def encode(self, rows: Any) -> Columns:
-        """Convert rows in the user's coding to states. Traceable; use `validate` to check rows.
+        """Convert rows in the user's coding to states. Traceable by JAX; use `validate` to check.
 
         Raises:
-            InputError: the layer has latent units, which rows do not determine.
+            InputError: the layer has latent units, for which rows have no values.
         """
         if self.n_latent:
             raise InputError(
-                f"rows: expected a value of every unit, which {self} cannot give: it has"
-                f" {self.n_latent} latent units, so that this is not defined for its rows."
+                f"rows: expected a value for every unit; got rows of {self}, which have none for"
+                f" the latent units (number of latent units: {self.n_latent})."
             )
         return self._encoded(rows)
 
     def encode_seen(self, rows: Any) -> Columns:
-        """Encode rows; all columns of a missing unit, and of latent units, are NaN. Traceable."""
+        """Convert rows to states, with NaN for all missing and latent units. Traceable."""
         missing = self.spread(self.coding.missing(rows))
         return jnp.where(missing, jnp.nan, self._encoded(rows))
 
@@ -222,7 +223,7 @@ class AbstractLayer(AbstractModule):
         return from_numpy(states) if isinstance(states, np.ndarray) else states
 
     def decode(self, x: Any) -> np.ndarray:
-        """Convert states to rows in the user's coding, in the smallest type that holds them."""
+        """Convert states to rows in the user's coding, of the smallest dtype that can hold them."""
         # NumPy arrays are decoded in NumPy, so that no program is compiled for a slice of them.
         return self.coding.decode(np.asarray(x))
 
@@ -243,11 +244,11 @@ class AbstractLayer(AbstractModule):
         array = as_array(rows, name)
         if array.ndim != 2 or array.shape[1] != self.n_observed or not array.shape[0]:
             raise InputError(
-                f"{name}: expected at least one row of {self.n_observed} columns, one for each"
-                f" observed unit of {self}; got shape {np.shape(rows)}."
+                f"{name}: expected shape (rows, {self.n_observed}), with at least one row and a"
+                f" column for each observed unit of {self}; got shape {np.shape(rows)}."
             )
         if array.dtype.kind not in "buif":
-            raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
+            raise InputError(f"{name}: expected numbers; got an array of dtype {array.dtype}.")
         coding = self.coding
         is_missing = np.isnan(array) & missing
         wrong = ~np.isfinite(array) & ~is_missing
@@ -262,15 +263,15 @@ class AbstractLayer(AbstractModule):
             expected = coding.describe(int(column))
         raise InputError(
             f"{name}: {expected}; got {array[row, column]} in row {first_row + row},"
-            f" column {column} ({int(wrong.sum())} such entries)."
+            f" column {column} (number of such entries: {int(wrong.sum())})."
         )
 
     def as_states(self, x: Any, name: str) -> Columns:
-        """Return states: `x` itself, or its encoding if it has one column for each unit.
+        """Return `x` as states; if it has one column for each unit, encode it first.
 
         Raises:
-            InputError: the last axis matches neither states nor rows in the user's coding, or rows
-                lack the values of latent units.
+            InputError: the last axis has the size of neither states nor rows in the user's coding,
+                or `x` holds rows without values for the layer's latent units.
         """
         width = jnp.shape(x)[-1:]
         if width == (self.size,):
@@ -281,7 +282,7 @@ class AbstractLayer(AbstractModule):
             return self.encode(x)
         sizes = f"{self.size}"
         if self.n_latent:
-            sizes += f", with values of the {self.n_latent} latent units"
+            sizes += ", including the columns of latent units"
         elif self.n_units != self.size:
             sizes += f", or {self.n_units} for codes"
         raise InputError(f"{name}: expected trailing size {sizes}; got shape {jnp.shape(x)}.")
@@ -309,19 +310,19 @@ class AbstractBiased(AbstractLayer):
         return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
 
     def base(self) -> "AbstractBiased":
-        """Return the layer with zero bias and other parameters, such as a precision, unchanged."""
+        """Return the layer with bias 0 and all other parameters, such as a precision, unchanged."""
         return eqx.tree_at(lambda layer: layer.bias, self, zeros_like(self.bias))
 
 
 class AbstractUnits(AbstractBiased):
     """A layer of units with one column and one bias each: U(x) = −b·x, unless overridden.
 
-    A subclass without further parameters needs no `__init__`. But type checkers overlook the
-    inherited `__init__` and require a bias, so the layers of this package define it again.
+    A subclass without further parameters needs no `__init__`. However, type checkers ignore the
+    inherited `__init__` and require a bias, so the layers of this package define their own.
 
     Attributes:
         size: number of units.
-        bias: b, shape (size,), in nats for each unit of x.
+        bias: b, shape (size,), in nats per unit of x.
 
     Example:
         >>> rows = jnp.array([[0.1, 0.5], [0.3, 0.5]])
@@ -360,5 +361,5 @@ class AbstractUnits(AbstractBiased):
 def independent_states(
     layer: AbstractLayer, shape: tuple[int, ...], *, key: PRNGKeyArray
 ) -> Columns:
-    """Draw states of the isolated layer in one compiled program."""
+    """Draw states of the layer without inputs, in one compiled program."""
     return layer.sample_without_inputs(shape, key=key)

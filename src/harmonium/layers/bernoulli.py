@@ -17,8 +17,8 @@ class Bernoulli(AbstractBernoulli, AbstractMatched):
     """Units x ∈ {0, 1}: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b).
 
     These are the units of the classical restricted Boltzmann machine (Smolensky 1986). Rows may
-    hold any value in [0, 1]. Fractions are used unchanged in all formulas; `hm.data` can draw
-    binary values from them instead.
+    hold any value in [0, 1]. Fractions are used unchanged in all formulas; alternatively,
+    `hm.data` can draw binary values with these probabilities.
 
     Attributes:
         size: number of units.
@@ -34,7 +34,7 @@ class Bernoulli(AbstractBernoulli, AbstractMatched):
         super().__init__(size, bias)
 
     def energy(self, x: Columns) -> Float[Array, "*batch"]:
-        """Return −b·x as a dot product, so that a batch of layers needs one matrix product."""
+        """Return −b·x as a dot product, so that a batch of layers needs only one product."""
         return product(x, -self.bias)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Bernoulli":
@@ -43,5 +43,5 @@ class Bernoulli(AbstractBernoulli, AbstractMatched):
         return Bernoulli(self.size, jnp.log(n * mean + 0.5) - jnp.log(n * (1.0 - mean) + 0.5))
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return the inputs logit m − b at which the means are m."""
+        """Return logit(m) − b, the inputs at which the means are m."""
         return jnp.log(mean) - jnp.log1p(-mean) - self.bias

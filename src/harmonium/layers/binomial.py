@@ -1,4 +1,4 @@
-"""Units that count the successes in a known number of trials."""
+"""Units that count the successes in a fixed number of trials."""
 
 import functools
 from typing import Any
@@ -25,12 +25,12 @@ MOST_TRIALS = 2**16 - 1
 class Binomial(AbstractUnits, AbstractDiscrete, AbstractMatched):
     r"""Counts x ∈ {0, …, n}: U(x) = −log C(n, x) − b·x, Γ(I) = Σ n·log(1 + e^(I + b)).
 
-    With t = I + b the mean is n·σ(t) and the variance n·σ(t)·σ(−t). A unit is the sum of n binary
+    With t = I + b, the mean is n·σ(t) and the variance n·σ(t)·σ(−t). A unit is the sum of n binary
     units that share their weights and bias.
 
     Attributes:
         size: number of units.
-        total: n, the largest count, the same for all units; 65,535 at most.
+        total: n, the number of trials, which is the same for all units; at most 65,535.
         bias: b, the log odds of a success, shape (size,), in nats.
 
     Example:
@@ -98,12 +98,12 @@ class Binomial(AbstractUnits, AbstractDiscrete, AbstractMatched):
         return Binomial(self.size, self.total, jnp.log(up) - jnp.log(down))
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return the inputs logit m/n − b at which the means are m."""
+        """Return logit(m/n) − b, the inputs at which the means are m."""
         return jnp.log(mean) - jnp.log(self.total - mean) - self.bias
 
 
 @functools.cache
 def _log_choices(total: int) -> np.ndarray:
-    """Return log C(n, x) for all counts x, from log n! = Σ log k."""
+    """Return log C(n, x) for all counts x from 0 to n."""
     log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, total + 1)))])
     return log_factorials[-1] - log_factorials - log_factorials[::-1]

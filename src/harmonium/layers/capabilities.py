@@ -1,8 +1,8 @@
 """Optional capabilities of layers, which algorithms use through the functions of this module.
 
-Each section has an abstract class, which a layer implements, and functions that accept any layer. A
-composite layer, such as `Mixed`, has all capabilities and delegates to its parts through the same
-functions. Other packages therefore use the functions, not the classes.
+Each section defines an abstract class, which layers with the capability implement, and functions
+that accept any layer. A composite layer, such as `Mixed`, implements a capability by calling the
+same functions on its parts. Other packages therefore use the functions, not the classes.
 """
 
 from __future__ import annotations
@@ -25,32 +25,33 @@ from .base import AbstractLayer
 Known = Bool[Array, "*rows units"]  # which units are held at given values
 Values = Float[Array, "*rows columns"]
 
-# ---------------------------------------------------------------- states that can be listed
+# ---------------------------------------------------------------- states that can be enumerated
 
 
 class AbstractEnumerable(AbstractLayer):
-    """A layer whose joint states can be enumerated if each unit has finitely many states."""
+    """A layer that can enumerate its joint states, provided that their number is finite."""
 
     @property
     @abstractmethod
     def n_states(self) -> int | None:
-        """The number of joint states; None if a part of the layer is continuous."""
+        """The number of joint states, or None if they cannot be enumerated."""
 
     @abstractmethod
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
-        """Return the joint states with these indices, 0 to `n_states` − 1.
+        """Return the joint states with these indices, which range from 0 to `n_states` − 1.
 
-        Taking indices, not a start and a count, lets a mixed layer split each index among its
-        parts.
+        The argument is an array of indices rather than a range, so that a `Mixed` layer can split
+        each index among its parts.
         """
 
     @abstractmethod
     def proposals(self, x: Columns) -> Proposals:
         """Return every single-site proposal from `x`.
 
-        A proposal changes exactly one unit. It consists of the indices of the few columns that
-        change, which are the same for all `x`, and of the number added to each. The proposals of a
-        unit lead to all its other states. Padding columns have a change of 0.
+        A proposal changes exactly one unit. Each proposal consists of the indices of the few
+        columns that change, which are the same for all `x`, and of the number added to each of
+        these columns. Together, the proposals for a unit lead to all of its other states. Padding
+        columns have a change of 0.
         """
 
 
@@ -60,11 +61,12 @@ def joint_states(
     """Return the joint states with these indices.
 
     Raises:
-        InputError: the states of the layer cannot be listed.
+        InputError: the states of the layer cannot be enumerated.
     """
     if not isinstance(layer, AbstractEnumerable):
         raise InputError(
-            f"{layer}: expected a layer whose states can be enumerated; got continuous states."
+            f"{layer}: expected a layer whose states can be enumerated; got continuous or"
+            " unbounded states."
         )
     return layer.states(indices)
 
@@ -72,8 +74,8 @@ def joint_states(
 def proposals_from(layer: AbstractLayer, x: Array) -> tuple[np.ndarray, Array]:
     """Return every single-site proposal from `x`; continuous units have none.
 
-    A pseudo-likelihood then needs only a few rows of W for each proposal, rather than a product
-    with all of W.
+    For each proposal, a pseudo-likelihood needs only a few rows of W, rather than a product with
+    all of W.
     """
     if isinstance(layer, AbstractEnumerable):
         return layer.proposals(x)
@@ -81,7 +83,7 @@ def proposals_from(layer: AbstractLayer, x: Array) -> tuple[np.ndarray, Array]:
 
 
 def columns_of_proposals(layer: AbstractLayer) -> np.ndarray:
-    """Return the columns that each proposal changes; they are the same for all states."""
+    """Return the indices of the columns that each proposal changes, the same for all states."""
     columns = np.zeros((0, 1), int)
 
     def traced() -> Array:
@@ -105,10 +107,10 @@ def alternatives(layer: AbstractLayer, x: Array) -> Float[Array, "*batch proposa
 
 
 class AbstractBlocked(AbstractLayer):
-    """A layer whose units are dependent within blocks, such as a variable's indicator columns.
+    """A layer whose units depend on one another in blocks, such as the indicators of a variable.
 
-    Because each column is a unit, the user's rows are states: each column can be missing or given
-    on its own, and a single-site proposal changes one column.
+    Usually each column is a unit, so that rows in the user's coding are states, any column can be
+    missing on its own, and a single-site proposal changes one column.
     """
 
     @property
@@ -124,8 +126,8 @@ class AbstractBlocked(AbstractLayer):
     def unit_cgfs_given(self, inputs: Columns, known: Known, values: Values) -> AllUnits:
         """Return each unit's cgf if the `known` units are held at their `values`.
 
-        A known unit contributes I·x − U(x) instead of the integral over x. A block's value is split
-        between its known units and its first unknown unit.
+        A known unit contributes I·x − U(x) instead of its cgf Γ(I). The value of a block is
+        split between its known units and its first unknown unit.
         """
 
     @abstractmethod
@@ -135,7 +137,7 @@ class AbstractBlocked(AbstractLayer):
         """Draw the unknown units given the `known` ones, which keep their values."""
 
     def apart(self) -> AbstractLayer:
-        """Return a layer of independent units of the same type, or this layer if none exists."""
+        """Return a layer of independent units of a similar type, or this layer if there is none."""
         return self
 
     def variance(self, inputs: Columns) -> Columns:
@@ -157,12 +159,12 @@ def blocks_of(layer: AbstractLayer) -> Integer[np.ndarray, " units"]:
 
 
 def has_independent_units(layer: AbstractLayer) -> bool:
-    """Return whether each unit is its own block."""
+    """Return whether every unit forms a block of its own."""
     return len(np.unique(blocks_of(layer))) == layer.n_units
 
 
 def apart(layer: AbstractLayer) -> AbstractLayer:
-    """Return a layer of independent units of the same type, with arbitrary parameters."""
+    """Return a layer of independent units of a similar type; its parameters are unspecified."""
     return layer.apart() if isinstance(layer, AbstractBlocked) else layer
 
 
@@ -197,39 +199,38 @@ def variance_given(layer: AbstractLayer, inputs: Array, known: Array, values: Ar
     return jnp.where(layer.spread(known), 0.0, layer.variance(inputs))
 
 
-# ------------------------------------------------ unbounded numbers, which can be rescaled and
-# shifted
+# ------------------------------------------------ real units, which can be rescaled and shifted
 
 
 class AbstractAffine(AbstractLayer):
-    """A layer of real units whose type is preserved by x → scale · x, and possibly x + offset."""
+    """A layer of real units whose type is preserved by rescaling and, in most cases, shifting."""
 
     @property
     def is_rescalable(self) -> Bool[np.ndarray, " units"]:
-        """A mask of the units that may be rescaled."""
+        """A mask of the units that can be rescaled."""
         return np.ones(self.n_units, bool)
 
     @property
     def is_shiftable(self) -> Bool[np.ndarray, " units"]:
-        """A mask of the units that may be shifted; rectified units may not, as 0 is their bound."""
+        """A mask of the units that can be shifted, which excludes rectified units."""
         return np.ones(self.n_units, bool)
 
     @abstractmethod
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> AbstractAffine:
-        """Return the layer of scale · x + offset, for one scale and one offset per unit."""
+        """Return the layer for scale · x + offset, with one scale and one offset per unit."""
 
     @property
     @abstractmethod
     def curvature(self) -> Float[Array, " columns"]:
-        """A curvature c per column, such that U(x) grows at least as fast as ½cx² for large |x|.
+        """A curvature c per column such that U(x) grows at least as fast as ½cx² for large |x|.
 
-        It is ∞ if the column is bounded; a value of 0 guarantees nothing. Whether a model's Z is
-        finite depends on both layers and W: see `finite_z`.
+        The curvature of a bounded column is ∞; a curvature of 0 guarantees nothing. Whether a
+        model's Z is finite depends on both layers and W: see `finite_z`.
         """
 
     @abstractmethod
     def project(self) -> AbstractAffine:
-        """Return the layer with parameters projected back into their domain."""
+        """Return the layer with its parameters projected back into their domain."""
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array] | None:
@@ -238,21 +239,21 @@ class AbstractAffine(AbstractLayer):
 
 
 def is_rescalable(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
-    """Return a mask of the units that may be rescaled: scale · x has the same layer type."""
+    """Return a mask of the units that can be rescaled without a change of layer type."""
     if isinstance(layer, AbstractAffine):
         return layer.is_rescalable
     return np.zeros(layer.n_units, bool)
 
 
 def is_shiftable(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
-    """Return a mask of the units that may be shifted: x + offset has the same layer type."""
+    """Return a mask of the units that can be shifted without a change of layer type."""
     if isinstance(layer, AbstractAffine):
         return layer.is_shiftable
     return np.zeros(layer.n_units, bool)
 
 
 def rescaled(layer: AbstractLayer, scale: np.ndarray, offset: np.ndarray) -> AbstractLayer:
-    """Return the layer of scale · x + offset, for one scale and one offset per unit.
+    """Return the layer for scale · x + offset, with one scale and one offset per unit.
 
     A unit that cannot be rescaled accepts only a scale of 1; a unit that cannot be shifted, only an
     offset of 0.
@@ -285,18 +286,18 @@ def curvature(layer: AbstractLayer) -> Float[Array, "*rows columns"]:
 
 
 def is_bounded(layer: AbstractLayer) -> bool:
-    """Return whether every column is bounded for all parameters."""
+    """Return whether every column is bounded, whatever the values of the parameters."""
     return bool(np.all(_bounded_columns(layer)))
 
 
 def are_unbounded(layer: AbstractLayer) -> Bool[np.ndarray, " columns"]:
-    """Return a mask of the columns of real numbers that are unbounded on both sides."""
+    """Return a mask of the columns whose values are unbounded both above and below."""
     low, high = layer.coding.support
     return np.isinf(low) & np.isinf(high)
 
 
 def unbounded_units(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
-    """Return a mask of the units of real numbers that are unbounded on both sides."""
+    """Return a mask of the units with a column that is unbounded both above and below."""
     columns = from_numpy(are_unbounded(layer).astype(layer.dtype))
     return np.asarray(layer.fold(columns)) > 0
 
@@ -308,7 +309,7 @@ def _bounded_columns(layer: AbstractLayer) -> np.ndarray:
 
 
 def projected(layer: AbstractLayer) -> AbstractLayer:
-    """Return the layer with parameters moved back into their domain."""
+    """Return the layer with its parameters projected back into their domain."""
     return layer.project() if isinstance(layer, AbstractAffine) else layer
 
 
@@ -335,11 +336,11 @@ class AbstractCorrelated(AbstractLayer):
 
     @abstractmethod
     def along(self, basis: Float[Array, "some some"]) -> AbstractCorrelated:
-        """Return the layer of y, where the `correlated` columns are x = S y and S is `basis`."""
+        """Return the layer in terms of y, where x = S y in `correlated` columns and S = `basis`."""
 
     @abstractmethod
     def confined(self, variance: float) -> AbstractCorrelated:
-        """Return the layer with every eigenvalue of the columns' covariance at most `variance`."""
+        """Return the layer with the eigenvalues of the covariance matrix limited to `variance`."""
 
 
 def correlated(layer: AbstractLayer) -> Integer[np.ndarray, " some"]:
@@ -353,12 +354,12 @@ def whitening(layer: AbstractLayer) -> Float[Array, "some some"]:
 
 
 def along(layer: AbstractLayer, basis: Float[Array, "some some"]) -> AbstractLayer:
-    """Return the layer of y, where the correlated columns are x = S y and S is `basis`."""
+    """Return the layer in terms of y, where x = S y in correlated columns and S = `basis`."""
     return layer.along(basis) if isinstance(layer, AbstractCorrelated) else layer
 
 
 def confined(layer: AbstractLayer, variance: float) -> AbstractLayer:
-    """Return the layer in which no direction of the correlated columns exceeds this variance."""
+    """Return the layer with the eigenvalues of the covariance matrix limited to `variance`."""
     return layer.confined(variance) if isinstance(layer, AbstractCorrelated) else layer
 
 
@@ -366,21 +367,21 @@ def confined(layer: AbstractLayer, variance: float) -> AbstractLayer:
 
 
 class AbstractMatched(AbstractLayer):
-    """A layer whose inputs can be computed from its means: the inverse of I ↦ ⟨x⟩."""
+    """A layer whose inputs can be computed from its means, by inverting I ↦ ⟨x⟩."""
 
     @property
     def has_inputs_at(self) -> bool:
-        """Whether the inputs can be computed for every part of the layer."""
+        """Whether the inputs of every part of the layer can be computed from its means."""
         return True
 
     @abstractmethod
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return the inputs at which the units have these means, strictly inside the bounds."""
+        """Return the inputs at which units have these means, which lie strictly within bounds."""
 
     def fit_with_prior(
         self, x: Rows, weights: Float[Array, " rows"], prior: Array
     ) -> AbstractLayer:
-        """Return the layer fitted to the rows plus `prior` pseudo-rows with its present moments."""
+        """Return the layer fitted to rows plus `prior` pseudo-rows with the layer's own moments."""
         own = self.mean(self.zero_inputs)
         mean = (product(weights, x) + prior * own) / (weights.sum() + prior)
         return self.shift(self.inputs_at(mean))
@@ -395,7 +396,7 @@ def inputs_at(layer: AbstractLayer, mean: Array) -> Float[Array, "*batch columns
     """Return the inputs at which the units of a layer have these means.
 
     Raises:
-        InputError: the layer has no closed form for these inputs.
+        InputError: the inputs of the layer cannot be computed from its means.
     """
     _check_matched(layer)
     return layer.inputs_at(mean)  # pyright: ignore[reportAttributeAccessIssue]
@@ -422,9 +423,9 @@ def fit_with_prior(
 
 
 class AbstractClassed(AbstractLayer):
-    """A layer whose values fall into classes; the classes are data, not parameters.
+    """A layer with a mixture distribution, whose classes are data, not trainable parameters.
 
-    `initialize` finds the classes by expectation maximisation, starting at rows that are far apart.
+    `initialize` finds the classes with the EM algorithm, which starts from rows that are far apart.
     """
 
     @property
@@ -435,15 +436,15 @@ class AbstractClassed(AbstractLayer):
     @property
     @abstractmethod
     def prototype(self) -> AbstractLayer:
-        """A layer of the same type as the classes."""
+        """A single layer of the same type and size as every class."""
 
     @abstractmethod
     def refitted(self, x: Rows, weights: RowWeights = None) -> AbstractClassed:
-        """Return the layer with its classes refitted to the rows, starting from these classes."""
+        """Return the layer with classes refitted to the rows, starting from its present classes."""
 
 
 def has_classes(layer: AbstractLayer) -> TypeGuard[AbstractClassed]:
-    """Return whether the values of a layer fall into classes."""
+    """Return whether a layer has a mixture distribution over classes."""
     return isinstance(layer, AbstractClassed)
 
 
@@ -451,26 +452,26 @@ def has_classes(layer: AbstractLayer) -> TypeGuard[AbstractClassed]:
 
 
 class AbstractOrdered(AbstractLayer):
-    """A layer whose units may have ordered states, such as ratings, and a prior on their fields."""
+    """A layer that defines a prior on the fields of ordered states, such as ratings."""
 
     @property
     @abstractmethod
     def ordered_columns(self) -> Integer[np.ndarray, " some"]:
-        """The indices of the columns of ordered states."""
+        """The indices of the columns that represent ordered states."""
 
     @property
     @abstractmethod
     def smoothing(self) -> Float[np.ndarray, "some some"]:
-        """A matrix S: (SSᵀ)⁻¹ is the prior covariance of the fields on the `ordered_columns`."""
+        """A matrix S such that (SSᵀ)⁻¹ is the prior covariance of fields on `ordered_columns`."""
 
 
 def ordered_columns(layer: AbstractLayer) -> Integer[np.ndarray, " some"]:
-    """Return the indices of the columns of ordered states; empty for most layers."""
+    """Return the indices of the columns that represent ordered states; empty for most layers."""
     return layer.ordered_columns if isinstance(layer, AbstractOrdered) else np.zeros(0, int)
 
 
 def smoothing(layer: AbstractLayer) -> Float[np.ndarray, "some some"]:
-    """Return a matrix S: (SSᵀ)⁻¹ is the prior covariance of the fields on the ordered columns."""
+    """Return a matrix S such that (SSᵀ)⁻¹ is the prior covariance of fields on ordered columns."""
     return layer.smoothing if isinstance(layer, AbstractOrdered) else np.zeros((0, 0))
 
 
@@ -506,7 +507,7 @@ class AbstractDocuments(AbstractGiven):
 
     @abstractmethod
     def with_lengths(self, lengths: Float[Array, "*batch"]) -> AbstractDocuments:
-        """Return the layer for states of this length; `lengths` may hold one length per row."""
+        """Return the layer for states of the given length, or of a separate length for each row."""
 
     def with_given_of(self, x: Columns) -> AbstractDocuments:
         return self.with_lengths(self.lengths(x))

@@ -38,20 +38,20 @@ SLOPE = 0.95
 class Categorical(AbstractOneHot, AbstractOrdered):
     """Units with q_i states each, one-hot: U(x) = −b·x, Γ(I) = Σ_i log Σ_a e^(I_ia + b_ia).
 
-    These are `Potts` units whose numbers of states differ, as in the columns of a table. One such
+    These are `Potts` units whose numbers of states may differ, as in the columns of a table. Such a
     layer compiles as quickly as a `Potts` layer, whereas a `Mixed` layer of Potts layers takes
-    longer to compile for each additional number of states.
+    longer to compile for each additional distinct number of states.
 
-    Rows in the user's coding hold integer codes 0 … q_i − 1, one column for each unit. In a state,
-    unit i has q_i columns, one of which is 1 (one-hot). So `size` is Σ q_i, and the weights have
-    that many rows.
+    Rows in the user's coding have one column for each unit, with integer codes 0 … q_i − 1. In a
+    state, unit i has q_i columns, one of which is 1 (one-hot). Therefore `size`, the number of
+    columns of a state, is Σ q_i.
 
-    States may be ordered, such as marks from 1 to 10. The model is then the same, but weights are
-    expected to rise or fall along the states (`smoothing`), so that monotonic effects are learned
-    from fewer rows.
+    The states of a unit may be ordered, as marks from 1 to 10 are. The order does not change the
+    model, but a prior (`smoothing`) favours weights that rise or fall along the states, so that
+    monotonic effects are learned from fewer rows.
 
     Attributes:
-        counts: the number of states q_i of each unit, at least 2; `states` in the constructor.
+        counts: the number of states q_i of each unit, at least 2; the argument `states`.
         bias: b, shape (size,), in nats.
         orders: the states of each unit from lowest to highest, or () for a unit with unordered
             states; empty if no unit has ordered states.
@@ -79,10 +79,10 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         bias: Any = None,
         orders: Iterable[Iterable[int]] = (),
     ):
-        """Set the fields; `states` is one number for all units, or one number for each unit."""
+        """Build the layer; `states` is one number for all units, or a sequence of one per unit."""
         given = np.broadcast_to(np.asarray(states), np.shape(states) or (max(int(size), 1),))
         if given.shape != (size,) or given.dtype.kind not in "iu" or (given < 2).any():
-            expected = "a positive number of units, with at least 2 states for each unit"
+            expected = "a positive number of units and, for each unit, a number of states above 1"
             raise InputError(f"Categorical: expected {expected}; got {size} and {states!r}.")
         self.counts = tuple(given.tolist())
         self.bias = parameter(bias, (sum(self.counts),), "Categorical bias")
@@ -92,7 +92,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         are_whole = all(sorted(order) == list(range(count)) for order, count in pairs if order)
         if not are_whole or len(self.orders) not in (0, size):
             raise InputError(
-                "Categorical: expected orders to list all states, or (), for each unit"
+                "Categorical orders: expected, for each unit, a tuple of all its states or ()"
                 f" (number of units: {size}); got {self.orders}."
             )
 
@@ -109,11 +109,11 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 
     @property
     def coding(self) -> Codes:
-        """The coding: a code from 0 to q_i − 1 per unit in rows; one-hot in states."""
+        """The coding: a code from 0 to q_i − 1 per unit in rows, one-hot vectors in states."""
         return Codes(self.counts)
 
     def _highest(self, x: Array) -> Units:
-        """Return the largest entry of each unit's columns."""
+        """Return the largest entry among each unit's columns."""
         columns = jnp.moveaxis(x, -1, 0)
         units = self.coding.units
         highest = jax.ops.segment_max(columns, units, self.n_units, indices_are_sorted=True)
@@ -131,7 +131,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         return highest + jnp.log(self._sums(jnp.exp(logits - self.spread(highest))))
 
     def _odds(self, inputs: Array) -> Columns:
-        """Return e^(I + b) of each state, divided by the largest such value of its unit."""
+        """Return e^(I + b) of each state, divided by its largest value over the unit's states."""
         logits = inputs + self.bias
         return jnp.exp(logits - self.spread(self._highest(logits)))
 
@@ -141,14 +141,14 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         return odds / self.spread(self._sums(odds))
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return p(1 − p) for each column; 1 − p is the sum of the unit's other probabilities."""
+        """Return p(1 − p) for each column, where 1 − p is a sum over the unit's other states."""
         odds = self._odds(inputs)
         others = (self.coding.units[:, None] == self.coding.units) & ~np.eye(self.size, dtype=bool)
         rest = product(odds, jnp.asarray(others, odds.dtype))
         return odds * rest / self.spread(self._sums(odds)) ** 2
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw each unit's state as the first arrival of competing exponential waiting times."""
+        """Draw each unit's state by a race of exponential waiting times, which the first wins."""
         odds = self._odds(inputs)
         times = jax.random.exponential(key, odds.shape, odds.dtype)
         speeds = odds / jnp.maximum(times, TINIEST)
@@ -157,7 +157,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         return (ranks == self.spread(self._highest(ranks))).astype(odds.dtype)  # ties: the lowest
 
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
-        """Return the one-hot digits of the indices in the mixed radix (q_0, q_1, …)."""
+        """Return the joint states: one-hot digits of the indices in mixed radix (q_0, q_1, …)."""
         check_indexable(self.n_states)
         steps = np.cumprod((1, *self.counts[:-1])).astype(np.uint32)
         counts = np.array(self.counts, np.uint32)
@@ -192,11 +192,12 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 
     @property
     def smoothing(self) -> Float[np.ndarray, "some some"]:
-        """A matrix S with (SSᵀ)⁻¹ = K, a prior covariance that favours slopes along the states.
+        """A matrix S with (SSᵀ)⁻¹ = K, a prior covariance that favours linear trends of the fields.
 
-        K = 0.95 (q − 1) uuᵀ + 0.05 (1 − 11ᵀ/q) + 11ᵀ/q for q states, where u is the unit vector
-        that rises by equal steps from state to state. K has the trace of the identity, so the
-        fields have variance 1 on average, as they do for unordered states.
+        For q states, K = 0.95 (q − 1) uuᵀ + 0.05 (I − J/q) + J/q, where I is the identity, J is the
+        matrix of ones and u is the unit vector that rises by equal steps from state to state. K has
+        the trace of the identity, so the fields have variance 1 on average, as they do for
+        unordered states.
         """
         factors = [np.linalg.cholesky(_expected(len(order))) for order in self.orders if order]
         blocks = [np.linalg.inv(factor).T for factor in factors]
@@ -212,7 +213,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 
 
 def _expected(count: int) -> Float[np.ndarray, "states states"]:
-    """Return the covariance K of the fields on ordered states; see `Categorical.smoothing`."""
+    """Return K, the prior covariance of the fields on ordered states; see `smoothing`."""
     numbers = np.arange(1.0, count + 1.0)
     slope = numbers - numbers.mean()
     slope /= np.linalg.norm(slope)

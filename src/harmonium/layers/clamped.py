@@ -18,7 +18,7 @@ from .coding import AbstractCoding
 
 
 class AbstractPartial(AbstractBlocked, AbstractAffine):
-    """Base class of wrappers around a layer with some units that are not free.
+    """Base class of wrappers that hold some units of a layer at known values, or leave them out.
 
     Most methods delegate to the wrapped layer.
 
@@ -45,7 +45,7 @@ class AbstractPartial(AbstractBlocked, AbstractAffine):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """False: the values of held units may be fractions."""
+        """Always False, because the values of held units may be fractions."""
         return False
 
     @property
@@ -54,14 +54,14 @@ class AbstractPartial(AbstractBlocked, AbstractAffine):
         return capabilities.blocks_of(self.layer)
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
-        """Return each unit's cgf with further units held (independent units only)."""
+        """Return each unit's cgf with more units held; only for layers of independent units."""
         held = self.fold(inputs * values) - self.unit_energies(values)
         return jnp.where(known, held, self.unit_cgfs(inputs))
 
     def sample_given(
         self, inputs: Array, known: Array, values: Array, *, key: PRNGKeyArray
     ) -> Columns:
-        """Draw the units with further units held (independent units only)."""
+        """Draw the units with more units held; only for layers of independent units."""
         return jnp.where(self.spread(known), values, self.sample(inputs, key=key))
 
     def shift(self, delta: Columns) -> "AbstractPartial":
@@ -69,7 +69,7 @@ class AbstractPartial(AbstractBlocked, AbstractAffine):
         return self._around(self.layer.shift(delta))
 
     def fit_moments(self, x: Array, weights: Array | None = None) -> "AbstractPartial":
-        """Return this wrapper around the wrapped layer fitted to the rows."""
+        """Return this wrapper with the wrapped layer fitted to the states `x`."""
         return self._around(self.layer.fit_moments(x, weights))
 
     @property
@@ -79,12 +79,12 @@ class AbstractPartial(AbstractBlocked, AbstractAffine):
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        """A mask of the units that the wrapped layer can rescale."""
+        """A mask of the units of the wrapped layer that can be rescaled."""
         return capabilities.is_rescalable(self.layer)
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """A mask of the units that the wrapped layer can shift."""
+        """A mask of the units of the wrapped layer that can be shifted."""
         return capabilities.is_shiftable(self.layer)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
@@ -92,11 +92,11 @@ class AbstractPartial(AbstractBlocked, AbstractAffine):
         return self._around(capabilities.rescaled(self.layer, scale, offset))
 
     def project(self) -> "AbstractPartial":
-        """Return this wrapper with the wrapped layer's parameters moved into their domain."""
+        """Return this wrapper with the parameters of the layer projected into their domain."""
         return self._around(capabilities.projected(self.layer))
 
     def base(self) -> "AbstractPartial":
-        """Return the base of the wrapped layer, with the same units held or left out."""
+        """Return this wrapper around `layer.base()`, with the same units held or left out."""
         return self._around(self.layer.base())
 
     def _around(self, layer: AbstractLayer) -> "AbstractPartial":
@@ -107,10 +107,10 @@ class AbstractPartial(AbstractBlocked, AbstractAffine):
 class Clamped(AbstractPartial):
     """A layer whose `known` units are held at given values.
 
-    With it, any sampler can draw from a conditional distribution. A known unit contributes
-    exp(I·x − U(x)) at its value x instead of the integral over x. A model with this layer therefore
-    represents the conditional distribution given the values, and its Z is the unnormalised marginal
-    probability of the values.
+    In a model with this layer, any sampler draws from a conditional distribution. To Z, a known
+    unit contributes exp(I·x − U(x)) at its value x instead of the integral over x. The model thus
+    represents the conditional distribution given the values, and the model's Z is the unnormalised
+    marginal probability of the values.
 
     Attributes:
         layer: the layer without the clamp.
@@ -135,7 +135,7 @@ class Clamped(AbstractPartial):
 
     @property
     def _held(self) -> tuple[Array, Array]:
-        """Return the mask of held units and the values of all columns: data, not parameters."""
+        """Return a mask of the held units, and the values of all columns (without gradients)."""
         return self.known, jax.lax.stop_gradient(self.values)
 
     def unit_energies(self, x: Columns) -> Units:
@@ -143,7 +143,7 @@ class Clamped(AbstractPartial):
         return self.layer.unit_energies(x)
 
     def unit_cgfs(self, inputs: Columns) -> Float[Array, "*rows units"]:
-        """Return I·x − U(x) for each known unit, at its value, and Γ(I) for each free unit."""
+        """Return I·x − U(x) for each known unit, at its value x, and Γ(I) for each free unit."""
         return capabilities.unit_cgfs_given(self.layer, inputs, *self._held)
 
     def mean(self, inputs: Columns) -> Float[Array, "*rows columns"]:
@@ -151,7 +151,7 @@ class Clamped(AbstractPartial):
         return capabilities.mean_given(self.layer, inputs, *self._held)
 
     def variance(self, inputs: Columns) -> Float[Array, "*rows columns"]:
-        """Return the variances of the free units, 0 for the known ones."""
+        """Return the variances of the free units, and 0 for the known ones."""
         return capabilities.variance_given(self.layer, inputs, *self._held)
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
@@ -164,7 +164,7 @@ class Clamped(AbstractPartial):
         return jnp.where(self.spread(self.known), jnp.inf, capabilities.curvature(self.layer))
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
-        """Return this wrapper around the rescaled layer, with rescaled values."""
+        """Return this wrapper around the rescaled layer, with the held values rescaled too."""
         s = self.spread(jnp.asarray(scale, self.values.dtype))
         m = self.spread(jnp.asarray(offset, self.values.dtype))
         changed = super().rescaled(scale, offset)
@@ -174,12 +174,12 @@ class Clamped(AbstractPartial):
 class Masked(AbstractPartial):
     """A layer restricted to the units that are `present`; other units are 0 and add no energy.
 
-    The model can thus differ in size between rows. `Clamped`, by contrast, sums over the units that
-    are not held.
+    The number of units can thus differ between rows. A `Clamped` layer, by contrast, keeps all
+    units, and sums over the states of those that are not held.
 
     Attributes:
         layer: the layer with all units.
-        present: a mask of the units that are in the layer, shape (..., units).
+        present: a mask of the units that are present, shape (..., units).
 
     Example:
         >>> layer = hm.layers.Masked(layer=hm.Bernoulli(3), present=jnp.array([True, True, False]))
@@ -197,16 +197,16 @@ class Masked(AbstractPartial):
 
     @property
     def _absent(self) -> tuple[Bool[Array, "*batch units"], Columns]:
-        """Return the mask of the units held at 0, and the values of all columns."""
+        """Return a mask of the absent units, and the values (0) at which they are held."""
         shape = (*self.present.shape[:-1], self.size)
         return ~self.present, jnp.zeros(shape, self.dtype)
 
     def unit_energies(self, x: Columns) -> Float[Array, "*rows units"]:
-        """Return the energies of the units that are present, 0 for the others."""
+        """Return the energies of the units that are present, and 0 for the others."""
         return jnp.where(self.present, self.layer.unit_energies(x), 0.0)
 
     def unit_cgfs(self, inputs: Columns) -> Float[Array, "*rows units"]:
-        """Return Γ(I) of the units that are present, 0 for the others."""
+        """Return Γ(I) of the units that are present, and 0 for the others."""
         return jnp.where(
             self.present, capabilities.unit_cgfs_given(self.layer, inputs, *self._absent), 0.0
         )
@@ -217,7 +217,7 @@ class Masked(AbstractPartial):
 
 
 def _check_widths(partial: AbstractPartial, mask: Array, values: Array | None = None) -> None:
-    """Reject arrays of mismatched shapes, whose broadcast could need far more memory.
+    """Reject arrays of mismatched shapes, because broadcasting them could need far more memory.
 
     Raises:
         InputError: the types or shapes are wrong.
@@ -227,8 +227,9 @@ def _check_widths(partial: AbstractPartial, mask: Array, values: Array | None = 
         return
     shapes = f"{mask.shape}"
     if values is not None:
-        shapes += f" and {values.shape}"
+        shapes += f" and values of shape {values.shape}"
     raise InputError(
-        f"{type(partial).__name__}: expected a Boolean mask of {partial.n_units} units and,"
-        f" if any, values of {partial.size} columns for each row; got {mask.dtype} of {shapes}."
+        f"{type(partial).__name__}: expected a Boolean mask of shape (..., {partial.n_units}) and,"
+        f" if given, values of shape (..., {partial.size}) with the same leading axes; got a mask"
+        f" of type {mask.dtype}, shape {shapes}."
     )

@@ -1,4 +1,4 @@
-"""The values of a layer, and the conversion between rows in the user's coding and states."""
+"""Values of units, and the conversion between rows in the user's coding and states."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class AbstractCoding(ABC):
     """The values of a layer's units, and how they are represented in rows and in states.
 
     A *row* in the user's coding has one column for each observed unit; a *state* has the columns
-    that are multiplied by W. A unit may own several columns of a state: one for each state of a
-    Potts unit. Only `Mixed` has units that are not observed: the deeper layers of a deep model.
+    that are multiplied by W. A unit may own several columns of a state; for
+    example, a Potts unit owns one for each value that it can take. Only a `Mixed` layer has units
+    that are not observed, namely those in the deeper layers of a deep model.
     """
 
     @property
@@ -52,22 +53,22 @@ class AbstractCoding(ABC):
 
     @abstractmethod
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries of finite rows that are not valid values."""
+        """Return a mask of the entries that are not valid values (arbitrary at NaN entries)."""
 
     @abstractmethod
     def describe(self, unit: int) -> str:
-        """Describe the values of a unit: "a Bernoulli unit takes values in [0, 1]"."""
+        """Describe the values of a unit, as in "a Bernoulli unit takes values in [0, 1]"."""
 
     @abstractmethod
     def encode(self, rows: Any, dtype: Any) -> Any:
-        """Return the states of rows: a NumPy array for NumPy rows, to avoid compilation by JAX.
+        """Convert rows to states; NumPy rows give a NumPy array, which avoids compilation by JAX.
 
         Traceable; `AbstractLayer.validate` checks the rows.
         """
 
     @abstractmethod
     def decode(self, x: Any) -> np.ndarray:
-        """Return the rows for these states, in the smallest type that holds them."""
+        """Convert states to rows, of the smallest dtype that can hold them."""
 
     def fold(self, x: Columns) -> Units:
         """Sum the columns of each unit: (..., columns) → (..., units)."""
@@ -206,7 +207,7 @@ class AbstractCodes(AbstractCoding):
         return f"{self.noun} takes integer codes from 0 to {self.counts[unit] - 1}"
 
     def decode(self, x: Any) -> np.ndarray:
-        """Return integer codes: for each unit, the code of its largest column (ties: the first)."""
+        """Return the code of each unit: that of its largest column, or of the first if tied."""
         array = np.asarray(x)
         highest = np.maximum.reduceat(array, self.first_columns, axis=-1)
         is_highest = array == np.repeat(highest, self.counts, axis=-1)
@@ -226,7 +227,7 @@ class Codes(AbstractCodes):
     """Codes for units whose numbers of states may differ."""
 
     def fold(self, x: Columns) -> Units:
-        """Sum over the columns of each unit; a NaN affects only its own unit."""
+        """Sum over the columns of each unit; a NaN affects only the sum of its own unit."""
         columns = jnp.moveaxis(x, -1, 0)
         sums = jax.ops.segment_sum(columns, self.units, self.n_units, indices_are_sorted=True)
         return jnp.moveaxis(sums, 0, -1)
@@ -236,7 +237,7 @@ class Codes(AbstractCodes):
 
 
 class EqualCodes(AbstractCodes):
-    """Codes for units with equal numbers of states; a separate axis is faster than segments."""
+    """Codes for units with equal numbers of states, for which reshaping replaces segment sums."""
 
     def by_unit(self, x: Array) -> Float[Array, "*batch units states"]:
         """Return the states with a separate axis for the columns of each unit."""

@@ -1,4 +1,4 @@
-"""Base classes of discrete units: units that take a few numbers, 0/1 units, one-hot units."""
+"""Base classes of layers of discrete units: few-valued units, 0/1 units and one-hot units."""
 
 import itertools
 import math
@@ -20,14 +20,15 @@ from .coding import AbstractCodes, AbstractCoding, Numbers, Values
 
 
 class AbstractDiscrete(AbstractEnumerable):
-    r"""A layer whose units each take one of a few numbers, the same for every unit.
+    r"""A layer whose units take values from one short list of numbers, the same for every unit.
 
-    A subclass defines its `values`, in rising order, and the energy of each. Its cgf, moments,
-    draws, joint states and single-site proposals are computed from these. A subclass may override
-    them with closed forms.
+    A subclass defines the `values`, in increasing order, and the unit energies. The cgf, moments,
+    draws, joint states and single-site proposals are computed from these definitions. A subclass
+    may override these methods with closed forms.
 
-    The following layer is complete. Its units take the values −1, 0 and +1 (Blume 1966, Capel
-    1966). Its parameters are a field and the energy cost of a nonzero value:
+    The following example is a complete layer. The units of this example take the values −1, 0 and
+    +1 (Blume 1966, Capel 1966). The parameters of each unit are a field and the energy cost of a
+    nonzero value:
 
     ```python
     >>> from typing import ClassVar
@@ -51,7 +52,7 @@ class AbstractDiscrete(AbstractEnumerable):
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding: one of the values for each unit."""
+        """The coding: each unit takes one of the numbers in `values`."""
         listed = ", ".join(f"{x:g}" for x in self.values[:-1])
         kind = type(self).__name__
         words = f"a {kind} unit takes the values {listed} and {self.values[-1]:g}"
@@ -73,14 +74,14 @@ class AbstractDiscrete(AbstractEnumerable):
         )
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return the sum of p(x) p(y) (x − y)² over pairs of values; accurate in the tails."""
+        """Return Σ p(x) p(y) (x − y)² over pairs of values, which is accurate in the tails."""
         p = jax.nn.softmax(self._logits(inputs), axis=0)
         pairs = itertools.combinations(range(len(self.values)), 2)
         gaps = ((i, j, self.values[i] - self.values[j]) for i, j in pairs)
         return sum((p[i] * p[j] * gap**2 for i, j, gap in gaps), jnp.zeros_like(inputs))
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw one value for each unit by inverting the cumulative distribution."""
+        """Draw one value for each unit by inverting its cumulative distribution function."""
         chosen = chosen_states(self._logits(inputs), key=key)
         return jnp.asarray(self.values, inputs.dtype)[chosen]
 
@@ -120,11 +121,11 @@ class AbstractBernoulli(AbstractUnits, AbstractDiscrete):
         return Numbers(self.size, words, 0.0, 1.0, stored=np.uint8)
 
     def unit_cgfs(self, inputs: Columns) -> Units:
-        """Return log(1 + e^(I_i + b_i)), the softplus."""
+        """Return log(1 + e^(I_i + b_i)), the softplus of I_i + b_i."""
         return softplus(inputs + self.bias)
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return σ(I + b), the probability of 1."""
+        """Return σ(I + b), the probability that a unit is 1."""
         return jax.nn.sigmoid(inputs + self.bias)
 
     def variance(self, inputs: Columns) -> Columns:
@@ -151,7 +152,7 @@ class AbstractOneHot(AbstractBiased, AbstractEnumerable, AbstractMatched):
     @property
     @abstractmethod
     def coding(self) -> AbstractCodes:
-        """The coding: an integer code per unit in rows; one-hot in states."""
+        """The coding: an integer code per unit in rows, one-hot vectors in states."""
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -172,5 +173,5 @@ class AbstractOneHot(AbstractBiased, AbstractEnumerable, AbstractMatched):
         return -self.fold(self.bias * x)
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return log m − b, the inputs for which a unit's odds sum to 1."""
+        """Return log(m) − b: among the inputs with means m, those with Σ_a e^(I_a + b_a) = 1."""
         return jnp.log(mean) - self.bias

@@ -31,13 +31,13 @@ class DReLU(AbstractAffine):
 
         Γ(I) = log [R(t⁺)/√γ⁺ + R(t⁻)/√γ⁻].
 
-    With equal sides a unit is Gaussian; with b⁺ < b⁻ there is a peak at zero, so small inputs
-    leave the unit silent; with b⁺ > b⁻ there are two peaks, as for a spin. The dReLU is the usual
-    hidden unit in RBMs for sequences.
+    If both sides have equal parameters, a unit is Gaussian. If b⁺ < 0 < b⁻, the density has a peak
+    at zero, so small inputs leave the unit silent; if b⁺ > 0 > b⁻, there are two peaks, as for a
+    spin. The dReLU is the usual hidden unit in RBMs for biological sequences.
 
     Attributes:
         size: number of units.
-        bias_above: b⁺, shape (size,), in nats for each unit of x.
+        bias_above: b⁺, shape (size,), in nats per unit of x.
         bias_below: b⁻, shape (size,).
         precision_above: γ⁺ > 0, shape (size,); 1 by default.
         precision_below: γ⁻ > 0, shape (size,); 1 by default.
@@ -77,7 +77,7 @@ class DReLU(AbstractAffine):
         return Numbers(self.size, "a DReLU unit takes finite numbers")
 
     def _sides(self, inputs: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """Return t and the width 1/√γ of either side, and the log odds of being above zero."""
+        """Return t and the width 1/√γ of each side, and the log odds that x is above zero."""
         above = jax.lax.rsqrt(self.precision_above)
         below = jax.lax.rsqrt(self.precision_below)
         t_above = (inputs + self.bias_above) * above
@@ -86,7 +86,7 @@ class DReLU(AbstractAffine):
         return t_above, above, t_below, below, log_odds
 
     def unit_energies(self, x: Columns) -> Units:
-        """Return ½ γ_i x_i² − b_i x_i with the parameters for the sign of x_i."""
+        """Return ½ γ_i x_i² − b_i x_i, with the parameters of the side on which x_i lies."""
         is_above = x > 0
         precision = jnp.where(is_above, self.precision_above, self.precision_below)
         bias = jnp.where(is_above, self.bias_above, self.bias_below)
@@ -99,13 +99,13 @@ class DReLU(AbstractAffine):
         return jnp.logaddexp(*logs)
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return p⁺m⁺ − p⁻m⁻, with each side's probability p and mean distance m from zero."""
+        """Return p⁺m⁺ − p⁻m⁻, where p is a side's probability and m its mean distance from zero."""
         t_above, above, t_below, below, log_odds = self._sides(inputs)
         up = jax.nn.sigmoid(log_odds) * mean_half_line(t_above) * above
         return up - jax.nn.sigmoid(-log_odds) * mean_half_line(t_below) * below
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return p⁺s⁺ + p⁻s⁻ + p⁺p⁻(m⁺ + m⁻)²: variance within and between the sides."""
+        """Return p⁺s⁺ + p⁻s⁻ + p⁺p⁻(m⁺ + m⁻)², where s is the variance within a side."""
         t_above, above, t_below, below, log_odds = self._sides(inputs)
         p = jax.nn.sigmoid(log_odds)
         q = jax.nn.sigmoid(-log_odds)
@@ -115,7 +115,7 @@ class DReLU(AbstractAffine):
         return within + p * q * apart**2
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw the side, then the distance from zero from a truncated normal distribution."""
+        """Draw the side of zero, then a distance from it, which is a truncated normal variable."""
         key_side, key_size = jax.random.split(key)
         t_above, above, t_below, below, log_odds = self._sides(inputs)
         is_above = bernoulli_draws(log_odds, key=key_side) > 0.5
@@ -128,13 +128,13 @@ class DReLU(AbstractAffine):
         return eqx.tree_at(lambda layer: (layer.bias_above, layer.bias_below), self, moved)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "DReLU":
-        """Set both sides equal, with the moments of n rows plus one of average spread."""
+        """Fit both sides, with equal parameters, to n rows plus a pseudo-row of average spread."""
         mean, precision = mean_and_precision(x, weights)
         bias = mean * precision
         return DReLU(self.size, bias, bias, precision, precision)
 
     def base(self) -> "DReLU":
-        """Return the layer with zero biases and the same precisions, which keep it normalisable."""
+        """Return the layer with biases 0; unchanged precisions keep the density normalisable."""
         return eqx.tree_at(
             lambda layer: (layer.bias_above, layer.bias_below), self, replace_fn=jnp.zeros_like
         )
@@ -145,7 +145,7 @@ class DReLU(AbstractAffine):
         return jnp.minimum(self.precision_above, self.precision_below)
 
     def project(self) -> "DReLU":
-        """Return the layer with its precisions raised to the smallest allowed value."""
+        """Return the layer with each precision raised to at least the smallest allowed value."""
         return eqx.tree_at(
             lambda layer: (layer.precision_above, layer.precision_below), self, replace_fn=positive
         )
@@ -155,7 +155,7 @@ class DReLU(AbstractAffine):
         return np.zeros(self.size, bool)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "DReLU":
-        """Return the layer of s · x for s > 0, which has b/s and γ/s² on either side."""
+        """Return the layer for s · x, s > 0, with biases b/s and precisions γ/s² on both sides."""
         s = jnp.asarray(scale, self.dtype)
         biases = self.bias_above / s, self.bias_below / s
         return DReLU(self.size, *biases, self.precision_above / s**2, self.precision_below / s**2)

@@ -24,12 +24,12 @@ LOWEST_LOG = -60.0  # the lower end of the interval for log c and its log odds
 
 @dataclasses.dataclass(frozen=True)
 class _StrictGroups(AbstractNumbers):
-    """0/1 units, at most one of which is on in each group."""
+    """The coding of 0/1 units of which at most one is on in each group."""
 
     groups: tuple[tuple[int, ...], ...] = ()
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of entries outside [0, 1] and of units on after the first of a group."""
+        """Return a mask of entries outside [0, 1], and of units on after the first in a group."""
         is_outside = super().outside(rows)
         for group in self.groups:
             on = rows[..., list(group)] > 0
@@ -46,10 +46,11 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
     r"""0/1 units in groups, such as indicator columns: U(x) = −b·x + Σ_g κ_g (x_g − 1)₊.
 
     x_g is the number of units of group g that are on, and (·)₊ is the positive part: in group g,
-    each unit that is on beyond the first costs κ_g. With κ → ∞ a group becomes a Potts unit with
-    the additional state "none". With κ = 0 its units are independent, and with κ < 0 they tend to
-    be on together. Rows with several units of a group on also have a nonzero probability; all
-    binary rows together have probability one. With S_g = Σ_{i in g} log(1 + e^(I_i + b_i − κ_g)),
+    each unit that is on beyond the first adds κ_g to the energy. In the limit κ → ∞, a group
+    becomes a Potts unit with the additional state "none". If κ = 0, the units of a group are
+    independent; if κ < 0, they tend to be on together. Rows in which several units of a group are
+    on have nonzero probability too: the probabilities of all binary rows sum to one. With
+    S_g = Σ_{i in g} log(1 + e^(I_i + b_i − κ_g)),
 
         Γ(I) = Σ_g log(1 + e^κ_g (e^S_g − 1)).
 
@@ -60,7 +61,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         groups: the units of each group, a tuple of tuples.
         bias: b, shape (size,), in nats.
         cost: κ, shape (groups,), in nats.
-        strict: whether rows with several units of a group on are rejected instead of scored.
+        strict: whether to reject rows in which several units of a group are on.
 
     Example:
         >>> layer = hm.Exclusive(4, [(0, 1, 2)], cost=[20.0])
@@ -86,8 +87,8 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         is_known = all(0 <= unit < size for unit in units) and len(set(units)) == len(units)
         if not (is_known and all(len(group) > 1 for group in self.groups)):
             raise InputError(
-                f"Exclusive: expected groups of two or more of the units 0 to {size - 1}, each in"
-                f" at most one group; got {self.groups}."
+                "Exclusive groups: expected two or more units in each group, and each unit in at"
+                f" most one group (number of units: {size}, counted from 0); got {self.groups}."
             )
         self.strict = bool(strict)
         self.cost = parameter(cost, (len(self.groups),), "Exclusive cost", default=0.0)
@@ -97,7 +98,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding: 0 or 1; fractions are allowed. If strict, a group has at most one unit on."""
+        """The coding: 0, 1 or a fraction. If `strict`, at most one unit of a group is nonzero."""
         groups = self.groups if self.strict else ()
         words = "an Exclusive unit takes values in [0, 1]"
         return _StrictGroups(self.size, words, 0.0, 1.0, stored=np.uint8, groups=groups)
@@ -117,13 +118,13 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return numbers
 
     def _costs(self) -> Float[Array, "*models blocks"]:
-        """Return κ of each block, or 0 for a block of one unit, where κ has no effect."""
+        """Return κ of each block, or 0 for a block of a single unit, in which κ has no effect."""
         singles = self.size - sum(map(len, self.groups))
         zeros = jnp.zeros((*self.cost.shape[:-1], singles), self.cost.dtype)
         return jnp.concatenate([self.cost, zeros], axis=-1)
 
     def _by_block(self, reduce: Callable[..., Array], x: Array) -> Shaped[Array, "*batch blocks"]:
-        """Reduce the units of each block with a function from `jax.ops`."""
+        """Reduce `x` over the units of each block with a segment function from `jax.ops`."""
         blocks = self.blocks
         count = int(blocks.max()) + 1
         return jnp.moveaxis(reduce(jnp.moveaxis(x, -1, 0), blocks, count), 0, -1)
@@ -137,15 +138,15 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return self._by_block(jax.ops.segment_min, x)
 
     def _logits(self, inputs: Array) -> Units:
-        """Return I + b − κ of each unit: its log odds if another unit of its group is on."""
+        """Return I + b − κ, the log odds of each unit if another unit of its group is on."""
         return inputs + self.bias - self._costs()[..., self.blocks]
 
     def _log_any(self, total: Array) -> Float[Array, "*batch blocks"]:
-        """Return log(e^κ (e^S − 1)), the log odds of any unit of a block being on."""
+        """Return log(e^κ (e^S − 1)), the log odds that at least one unit of a block is on."""
         return self._costs() + log_expm1(total)
 
     def _energies_beyond(self, x: Array) -> Float[Array, "*batch blocks"]:
-        """Return κ (x_g − 1)₊ of each block."""
+        """Return the energy κ (x_g − 1)₊ of each block."""
         return self._costs() * jnp.maximum(self._sums(x) - 1.0, 0.0)
 
     def _firsts(self) -> np.ndarray:
@@ -164,7 +165,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return softplus(self._log_any(self._sums(softplus(self._logits(inputs)))))
 
     def unit_energies(self, x: Columns) -> Units:
-        """Return −b_i x_i; the first unit of a group also has the group's κ (x_g − 1)₊."""
+        """Return −b_i x_i; the entry of a group's first unit also includes κ (x_g − 1)₊."""
         return (-self.bias * x).at[..., self._firsts()].add(self._energies_beyond(x))
 
     def unit_cgfs(self, inputs: Columns) -> Units:
@@ -175,9 +176,10 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
         """Return the cgfs with the known units held at their values.
 
-        With k known units on, a group's other units contribute log(1 + e^(κ (1 − k)) (e^S − 1)) for
-        k ≤ 1 and S − κ (k − 1) for k > 1, stored in the entry of the first unknown unit. For k ≥ 1
-        these other units are independent.
+        If k known units of a group are on, its unknown units contribute the term
+        log(1 + e^(κ (1 − k)) (e^S − 1)) for k ≤ 1 and S − κ (k − 1) for k > 1, with S summed over
+        the unknown units. This term is stored in the entry of the first unknown unit. For k ≥ 1,
+        the unknown units are independent.
         """
         values = jnp.where(known, values, 0.0)
         rest = self._sums(jnp.where(known, 0.0, softplus(self._logits(inputs))))
@@ -190,14 +192,14 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return held + jnp.where(at_first, of_rest[..., self.blocks], 0.0)
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return σ(I + b − κ) p(any) / (1 − e^−S) for each unit."""
+        """Return the means σ(I + b − κ) p(any) / (1 − e^−S), where p(any) = p(x_g > 0)."""
         logits = self._logits(inputs)
         total = jnp.maximum(self._sums(softplus(logits)), jnp.finfo(logits.dtype).tiny)
         ratio = jax.nn.sigmoid(self._log_any(total)) / -jnp.expm1(-total)
         return jax.nn.sigmoid(logits) * ratio[..., self.blocks]
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return p(1 − p) of each unit; 1 − p is the sum over the states where the unit is off."""
+        """Return p(1 − p) of each unit, with 1 − p summed over states in which the unit is off."""
         blocks = self.blocks
         rates = softplus(self._logits(inputs))
         log_any = self._log_any(self._sums(rates))[..., blocks]
@@ -210,11 +212,12 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
         """Draw the units of each group exactly, as arrivals in competing Poisson processes.
 
-        Given that at least one unit of a group is on, its units are independent with probabilities
-        σ(I + b − κ), conditioned on not all being off. This is the distribution of units that are
-        on if they arrive before time 1, at the rates log(1 + e^(I + b − κ)). The time of the first
-        arrival is drawn from the times below 1; the waiting times of the other units are
-        memoryless.
+        Given that at least one unit of a group is on, the units are distributed as independent
+        units with probabilities σ(I + b − κ), conditioned on not all being off. Equivalently, units
+        arrive at the rates log(1 + e^(I + b − κ)), and those are on that arrive before time 1,
+        conditioned on at least one arrival. The time of the first arrival is drawn conditioned on
+        being below 1; after this time, the waiting times of the other units are exponential with
+        the same rates, because exponential waiting times are memoryless.
         """
         rates = softplus(self._logits(inputs))
         return self._arrived(rates, self._log_any(self._sums(rates)), key)
@@ -231,7 +234,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return jnp.where(known, values, drawn)
 
     def _arrived(self, rates: Units, log_any: Float[Array, "*batch blocks"], key: Any) -> Units:
-        """Draw which units arrive before time 1, given each block's log odds of any arrival."""
+        """Draw which units arrive before time 1, given the log odds of any arrival in a block."""
         key_any, key_time = jax.random.split(key)
         rates = jnp.maximum(rates, jnp.finfo(rates.dtype).tiny)
         times = jax.random.exponential(key_time, rates.shape, rates.dtype) / rates
@@ -246,7 +249,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return computed_once(drawn)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Exclusive":
-        """Fit b and κ to the means of x and of (x_g − 1)₊, with one pseudo-row.
+        """Fit b and κ to the means of x and (x_g − 1)₊ over the rows and one pseudo-row.
 
         In the pseudo-row, each group has at most one unit on with probability ½ and two units on
         with probability ½; a unit outside the groups is on with probability ½.
@@ -271,10 +274,10 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return Exclusive(self.size, self.groups, bias, costs[: len(self.groups)], self.strict)
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return logit a + κ − b, where a is a unit's mean if another unit of its group is on.
+        """Return logit(a) + κ − b, where a is a unit's mean if another unit of its group is on.
 
-        a_i = m_i (c + (1 − c) e^−κ), where c = 1 − Π (1 − a_i) solves one equation for each block.
-        A unit outside the groups has a = m.
+        In terms of the means m, a_i = m_i (c + (1 − c) e^−κ), where c is the root of the equation
+        c = 1 − Π (1 − a_i) of the block. For a unit outside the groups, a = m.
         """
         blocks = self.blocks
         costs = self._costs()
@@ -298,13 +301,13 @@ def _log_any_alone(
 ) -> Float[Array, " blocks"]:
     """Return log c of each block, where 1 − c = Π (1 − c w_i) and w_i = p_i / p(any).
 
-    c = 1 − e^−S is the probability that any of the independent units is on. The nonzero root is
-    found by bisection in log c. The equation is divided by c and written in a form that is also
-    accurate for small c; `beyond` is Σ w − 1.
+    Here c = 1 − e^−S is the probability that at least one unit is on if all are independent. The
+    nonzero root of this equation is found by bisection of log c. The equation is divided by c and
+    written in a form that is also accurate for small c; `beyond` is Σ w − 1.
     """
 
     def curved(z: Array) -> Array:
-        """Return −log(1 − z) − z, which is ½z² for small z."""
+        """Return −log(1 − z) − z, which is approximately ½z² for small z."""
         series = z**2 * (1 / 2 + z / 3 + z**2 / 4 + z**3 / 5)
         return jnp.where(z < 0.02, series, -jnp.log1p(-z) - z)
 

@@ -18,13 +18,13 @@ from .registry import register_layer
 class Gaussian(AbstractQuadratic, AbstractMatched):
     """Real units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
 
-    Both parameters are natural parameters: without inputs the mean is b/γ and the variance 1/γ. A
+    Both parameters are natural parameters; without inputs, the mean is b/γ and the variance 1/γ. A
     model of two Gaussian layers has a finite Z only if its joint precision matrix is positive
     definite.
 
     Attributes:
         size: number of units.
-        bias: b, shape (size,), in nats for each unit of x.
+        bias: b, shape (size,), in nats per unit of x.
         precision: γ > 0, shape (size,), the inverse variance; 1 by default.
 
     Example:
@@ -66,11 +66,11 @@ class Gaussian(AbstractQuadratic, AbstractMatched):
         return Gaussian(self.size, mean * precision, precision)
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return the inputs γm − b at which the means are m."""
+        """Return γm − b, the inputs at which the means are m."""
         return self.precision * mean - self.bias
 
     def fit_with_prior(self, x: Rows, weights: Float[Array, " rows"], prior: Array) -> "Gaussian":
-        """Set mean and variance from the rows plus `prior` pseudo-rows with the layer's moments."""
+        """Set the mean and variance from rows plus `prior` pseudo-rows with the layer's moments."""
         total = weights.sum() + prior
         mean = (product(weights, x) + prior * self.bias / self.precision) / total
         variance = (product(weights, (x - mean) ** 2) + prior / self.precision) / total

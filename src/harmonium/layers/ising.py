@@ -49,7 +49,7 @@ class Ising(AbstractUnits, AbstractDiscrete, AbstractMatched):
         return jnp.tanh(inputs + self.bias)
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return 1/cosh²(x) at x = I + b, computed as 4 σ(2x) σ(−2x).
+        """Return the variance 1/cosh²(x) at x = I + b, computed as 4 σ(2x) σ(−2x).
 
         The form 1 − tanh² would be inaccurate in the tails.
         """
@@ -72,5 +72,5 @@ class Ising(AbstractUnits, AbstractDiscrete, AbstractMatched):
         return Ising(self.size, 0.5 * (jnp.log(up) - jnp.log(down)))
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return the inputs artanh m − b at which the means are m."""
+        """Return artanh(m) − b, the inputs at which the means are m."""
         return jnp.arctanh(mean) - self.bias

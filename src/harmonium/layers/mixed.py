@@ -37,7 +37,7 @@ def _joined(function: Callable[..., Any], *pieces: Iterable[Any]) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class _Joined(AbstractCoding):
-    """The coding of several layers' units side by side."""
+    """The coding of a `Mixed` layer, which joins the codings of its parts."""
 
     parts: tuple[AbstractCoding, ...]
     sizes: tuple[int, ...]
@@ -72,7 +72,7 @@ class _Joined(AbstractCoding):
         return self.units(rows)[: len(self.observed)]
 
     def _with_latent(self, x: Any, counts: Sequence[int], value: Any) -> Any:
-        """Append the entries of the latent parts, all of this value, to those of the observed."""
+        """Append entries for the latent parts, all equal to `value`, to the observed entries."""
         count = sum(counts[len(self.observed) :])
         if not count:
             return x
@@ -108,7 +108,7 @@ class _Joined(AbstractCoding):
         return np.concatenate([part.outside(own) for part, own in pairs], axis=-1)
 
     def decode(self, x: Any) -> np.ndarray:
-        """Decode the columns of observed parts; NumPy promotes to a type that holds them all."""
+        """Decode the columns of the observed parts, and join them in a common NumPy dtype."""
         pieces = self.columns(x)[: len(self.observed)]
         pairs = zip(self.observed, pieces, strict=True)
         return np.concatenate([part.decode(own) for part, own in pairs], axis=-1)
@@ -129,17 +129,18 @@ class Mixed(
     AbstractOrdered,
     AbstractMatched,
 ):
-    """Several layers side by side, as one layer; all quantities are concatenated.
+    """A layer that joins several layers side by side and concatenates their states.
 
     Units of different parts are independent given the inputs, so energies and cgfs add. The columns
     of rows in the user's coding follow the order of the parts.
 
-    Parts at the end may be latent: rows have no columns for them, so that they count as missing in
-    every row and are summed out. This makes a deep Boltzmann machine an RBM (`hm.deep`).
+    The last parts may be latent: rows have no columns for latent parts, whose units therefore count
+    as missing in every row and are summed out. In this way, `hm.deep` represents a deep Boltzmann
+    machine as an RBM.
 
     Attributes:
         parts: the layers, in order.
-        latent: the number of parts, at the end, that are latent.
+        latent: the number of latent parts, which are the last ones.
 
     Example:
         >>> layer = hm.Mixed(hm.Bernoulli(1), hm.Potts(1, states=3), hm.Gaussian(1))
@@ -161,19 +162,19 @@ class Mixed(
         conditioned = [part for part in parts if capabilities.takes_given(part)]
         if conditioned:
             raise InputError(
-                f"Mixed: {conditioned[0]} takes a part of each row as given, so it cannot be part"
-                " of Mixed; use it as the only visible layer of a model."
+                f"Mixed: expected parts that take nothing of a row as given; got {conditioned[0]};"
+                " use that layer as the only visible layer of a model."
             )
         if not 0 <= latent < len(parts):
             raise InputError(
-                f"Mixed latent: expected fewer latent parts than the {len(parts)} parts; got"
-                f" {latent}."
+                "Mixed latent: expected at least 0 latent parts, and fewer than the number of"
+                f" parts ({len(parts)}); got {latent}."
             )
         deep = [part for part in parts if part.n_latent]
         if deep:
             raise InputError(
-                f"Mixed: expected parts without latent units, which belong at the end; got"
-                f" {deep[0]}; pass all of its parts to one Mixed."
+                f"Mixed: expected parts without latent units; got {deep[0]}; pass the parts of"
+                " that layer to Mixed directly, with latent parts at the end."
             )
         self.parts = tuple(parts)
         self.latent = latent
@@ -187,7 +188,7 @@ class Mixed(
         return f"Mixed({', '.join(str(part) for part in self.parts)}{latent})"
 
     def _of(self, parts: Iterable[AbstractLayer]) -> "Mixed":
-        """Return a layer of these parts, of which as many are latent as in this layer."""
+        """Return a mixed layer of these parts, with as many latent parts as this layer has."""
         return Mixed(*parts, latent=self.latent)
 
     @property
@@ -249,7 +250,7 @@ class Mixed(
         return jnp.concatenate([part.sample(own, key=key) for (part, own), key in draws], axis=-1)
 
     def apart(self) -> "Mixed":
-        """Return the layer with independent units in every part."""
+        """Return a layer in which the units of every part are independent."""
         return self._of(map(capabilities.apart, self.parts))
 
     @property
@@ -290,7 +291,7 @@ class Mixed(
         return self._given(draw, inputs, known, values)
 
     def shift(self, delta: Columns) -> "Mixed":
-        """Return the layer with every part shifted by its columns of `delta`."""
+        """Return the layer with every part shifted by that part's columns of `delta`."""
         return self._of(part.shift(own) for part, own in self._pieces(delta))
 
     @property
@@ -305,14 +306,14 @@ class Mixed(
         return all(part.is_exact_in_bfloat16 for part in self.parts)
 
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
-        """Return the joint states: the first part's index is the lowest digit of a mixed radix."""
+        """Return the joint states; the first part gives the least significant digit of an index."""
         pieces = []
         *others, last = self.parts
         for part in others:
             count = part.n_states
             if count is None:
                 raise InputError(
-                    f"{self}: expected a layer whose states can be enumerated; got {part}."
+                    f"{self}: expected parts whose states can be enumerated; got {part}."
                 )
             pieces.append(capabilities.joint_states(part, indices % count))
             indices = indices // count
@@ -352,7 +353,7 @@ class Mixed(
         return self._over_columns(capabilities.inputs_at, mean)
 
     def fit_with_prior(self, x: Rows, weights: Float[Array, " rows"], prior: Array) -> "Mixed":
-        """Return the layer with every part fitted to its columns of the states."""
+        """Return the layer with every part fitted to its columns plus `prior` pseudo-rows."""
         pieces = self._pieces(x)
         return self._of(
             capabilities.fit_with_prior(part, own, weights, prior) for part, own in pieces
@@ -365,12 +366,12 @@ class Mixed(
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        """A mask of the units that may be rescaled."""
+        """A mask of the units that can be rescaled."""
         return np.concatenate([capabilities.is_rescalable(part) for part in self.parts])
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """A mask of the units that may be shifted."""
+        """A mask of the units that can be shifted."""
         return np.concatenate([capabilities.is_shiftable(part) for part in self.parts])
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Mixed":
@@ -397,12 +398,12 @@ class Mixed(
         return self._of(moved)
 
     def confined(self, variance: float) -> "Mixed":
-        """Limit the variance of every part that has a covariance matrix."""
+        """Limit the eigenvalues of the covariance matrix of every part that has one."""
         return self._of(capabilities.confined(part, variance) for part in self.parts)
 
     @property
     def ordered_columns(self) -> Integer[np.ndarray, " some"]:
-        """The columns of the ordered states of all parts."""
+        """The indices of the columns that represent ordered states, over all parts."""
         columns = [capabilities.ordered_columns(part) for part in self.parts]
         return _after_one_another(columns, [part.size for part in self.parts])
 
@@ -411,7 +412,7 @@ class Mixed(
         return np.asarray(scipy.linalg.block_diag(*map(capabilities.smoothing, self.parts)))
 
     def project(self) -> "Mixed":
-        """Move the parameters of every part into their domain."""
+        """Return the layer with the parameters of every part projected into their domain."""
         return self._of(map(capabilities.projected, self.parts))
 
     def base(self) -> "Mixed":
@@ -428,6 +429,6 @@ class Mixed(
 
 
 def _after_one_another(numbers: list[np.ndarray], counts: list[int]) -> np.ndarray:
-    """Return the parts' indices as indices into the joined layer; `counts` are the lengths."""
+    """Convert each part's indices to indices in the joined layer; `counts` are part sizes."""
     firsts = np.cumsum([0, *counts[:-1]])
     return np.concatenate([own + first for own, first in zip(numbers, firsts, strict=True)])

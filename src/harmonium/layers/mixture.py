@@ -1,4 +1,4 @@
-"""Units with a mixture distribution, so that hidden units need not model the classes."""
+"""Units with a mixture distribution, so that hidden units need not model its classes."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -40,23 +40,24 @@ class Mixture(
 ):
     r"""Units whose values fall into K classes: U(x) = −b·x − log Σ_k π_k p_k(x).
 
-    Each class is a layer with density p_k(x) = exp(−U_k(x) − Γ_k(0)) and share π_k. All classes
-    receive the same inputs, which raise the probability of classes in their direction:
+    Class k is a layer with the density p_k(x) = exp(−U_k(x) − Γ_k(0)) and the mixing coefficient
+    π_k, its share. All classes receive the same inputs, which raise the probability of classes
+    with means in the direction of the inputs:
 
         Γ(I) = log Σ_k π_k exp(Γ_k(I + b) − Γ_k(0)).
 
-    With W = 0 a model of such units is the mixture itself, so hidden units need only model the
-    dependences within classes. Classes of real numbers have their own means, variances and
+    With W = 0, a model with this visible layer is the mixture itself, so hidden units need only
+    model the dependences within classes. Classes of real units have their own means, variances and
     correlations; discrete hidden units could only shift the means. Each draw chooses a new class,
-    so chains move between classes however far apart they are.
+    so chains move between classes however far apart the classes are.
 
-    The classes are data, found by expectation maximisation, and the only parameter is b.
+    The classes are data, found by the EM algorithm; the only trainable parameter is b.
 
     Attributes:
         classes: the layers of the classes, as one layer whose arrays have a leading axis.
-        log_shares: log π, shape (classes,).
+        log_shares: log π, the log mixing coefficients, shape (classes,).
         bias: b, one entry for each column, in nats.
-        prior: the number of pseudo-rows of each class, for `refitted`.
+        prior: the number of pseudo-rows that `refitted` adds to each class.
 
     Example:
         >>> low = hm.Gaussian(1, bias=[-5.0])
@@ -85,7 +86,7 @@ class Mixture(
         layers = tuple(classes)
         if not layers or len({jax.tree.structure(layer) for layer in layers}) > 1:
             raise InputError(
-                "Mixture: expected one or more layers of the same type and size as classes; got"
+                "Mixture classes: expected one or more layers of equal type and size; got"
                 f" {', '.join(map(str, layers)) or 'none'}."
             )
         self.classes = jax.tree.map(lambda *arrays: jnp.stack(arrays), *layers)
@@ -132,18 +133,18 @@ class Mixture(
         return jnp.moveaxis(log_joint, 0, -1)
 
     def _weighed(self, logs: Float[Array, "classes ..."]) -> Float[Array, "classes ..."]:
-        """Return log π_k − Γ_k(0) plus the given logs: −U_k(x) or Γ_k(I) of each class."""
+        """Return log π_k − Γ_k(0) + `logs`, where `logs` is −U_k(x) or Γ_k(I) of each class k."""
         alone = self._of_classes(lambda layer: layer.cgf(jnp.zeros_like(self.bias)))
         before = jnp.moveaxis(self.log_shares, -1, 0) - alone
         of_rows = [1] * (logs.ndim - before.ndim)
         return logs + before.reshape(before.shape[0], *of_rows, *before.shape[1:])
 
     def _with_inputs(self, inputs: Array) -> Float[Array, "classes ..."]:
-        """Return log π_k exp(Γ_k(I + b) − Γ_k(0)) for each class k."""
+        """Return log π_k + Γ_k(I + b) − Γ_k(0) for each class k."""
         return self._weighed(self._of_classes(lambda layer: layer.cgf(inputs + self.bias)))
 
     def _given(self, inputs: Array, known: Array, values: Array) -> Float[Array, "classes ..."]:
-        """Return the log weight of each class, given the inputs, with the known units held."""
+        """Return each class's unnormalised log probability given the inputs and known units."""
 
         def cgf(layer: AbstractLayer) -> Array:
             held = capabilities.unit_cgfs_given(layer, inputs + self.bias, known, values)
@@ -152,7 +153,7 @@ class Mixture(
         return self._weighed(self._of_classes(cgf))
 
     def unit_energies(self, x: Columns) -> Units:
-        """Return −b·x of each unit; the first unit also has −log Σ_k π_k p_k(x)."""
+        """Return −b·x of each unit; the first entry also includes −log Σ_k π_k p_k(x)."""
         of_bias = -self.fold(self.bias * x)
         return of_bias.at[..., 0].add(-jax.nn.logsumexp(self.log_joint(x), axis=-1))
 
@@ -190,7 +191,7 @@ class Mixture(
         return self._moments(self._with_inputs(inputs), means, variances)
 
     def _drawn(self, log_weights: Array, draw: Callable[..., Array], key: PRNGKeyArray) -> Columns:
-        """Draw a class for each row, then its units with `draw`, which takes a class and a key."""
+        """Draw a class for each row, then the row's units with `draw`, given a class and a key."""
         key_class, key_units = jax.random.split(key)
         draws = self._of_classes(draw, jax.random.split(key_units, self.n_classes))
         chosen = jax.random.categorical(key_class, log_weights, axis=0)
@@ -216,7 +217,7 @@ class Mixture(
         return capabilities.apart(self.prototype)
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
-        """Return the cgf with the known units held, in the entry of the first unit."""
+        """Return the cgf with the known units held, stored in the entry of the first unit."""
         return self._at_first(jax.nn.logsumexp(self._given(inputs, known, values), axis=0))
 
     def mean_given(self, inputs: Array, known: Array, values: Array) -> Columns:
@@ -260,7 +261,7 @@ class Mixture(
     # ------------------------------------------------------------------ expectation maximisation
 
     def first(self, classes: int) -> "Mixture":
-        """Return the layer with only the first `classes` classes, whose shares are unchanged."""
+        """Return the layer with only the first `classes` classes; their shares are unchanged."""
         first = jax.tree.map(lambda array: array[:classes], (self.classes, self.log_shares))
         return eqx.tree_at(lambda layer: (layer.classes, layer.log_shares), self, first)
 
@@ -273,18 +274,18 @@ class Mixture(
         return self._class(0)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Mixture":
-        """Return the layer with b = 0 and the same classes, which were fitted earlier.
+        """Return the layer with b = 0 and unchanged classes, which only `refitted` fits.
 
         The classes are data, and annealing cannot interpolate between layers with different data.
         """
         return self.base()
 
     def base(self) -> "Mixture":
-        """Return the layer with b = 0, the mixture of its classes."""
+        """Return the layer with b = 0, which is the plain mixture of its classes."""
         return eqx.tree_at(lambda layer: layer.bias, self, zeros_like(self.bias))
 
     def refitted(self, x: Rows, weights: RowWeights = None) -> "Mixture":
-        """Return the layer with b = 0 and classes refined by EM, starting from these classes."""
+        """Return the layer with b = 0 and with classes refined by EM from the present ones."""
         if weights is None:
             weights = jnp.ones(len(x), x.dtype)
         unbiased = self.base()
@@ -297,12 +298,12 @@ class Mixture(
         memberships: Float[Array, "rows classes"],
         mean_log_p: Any = -jnp.inf,
     ) -> "Mixture":
-        """Return the mixture to which EM converges from these class memberships.
+        """Return the mixture to which EM converges from these responsibilities (`memberships`).
 
         Args:
             x: states.
             weights: the weights of the rows.
-            memberships: the probability of each class, for each row.
+            memberships: the probability of each class for each row (the responsibilities).
             mean_log_p: the initial log-likelihood in nats per row, which a step must improve.
         """
         # Scale the weights to sum to Kish's effective number of rows (Kish 1965).
@@ -329,7 +330,7 @@ class Mixture(
     def _expected(
         self, x: Rows, weights: Float[Array, " rows"]
     ) -> tuple[Float[Array, "rows classes"], Float[Array, ""]]:
-        """Return the class memberships of the rows, and the rows' mean log-likelihood."""
+        """Return the responsibilities (E step), and the mean log-likelihood of the rows."""
         log_joint = self.log_joint(x)
         log_p = jax.nn.logsumexp(log_joint, axis=1)
         return jax.nn.softmax(log_joint, axis=1), weights @ log_p / weights.sum()
@@ -342,15 +343,15 @@ class Mixture(
         overall: AbstractLayer,
         noise: Float[Array, "rows classes"],
     ) -> "Mixture":
-        """Return the mixture of maximum likelihood given the class memberships (the M step).
+        """Return the mixture fitted to the rows, given the responsibilities (the M step).
 
-        Each class has additional pseudo-rows with the moments of all rows, except that the
-        covariance of the pseudo-rows is the covariance within classes.
+        Each class is fitted to additional pseudo-rows, which have the moments of all rows, except
+        that their covariance is the pooled covariance within classes.
 
         Args:
             x: states.
             weights: the weights of the rows, scaled to sum to the effective number of rows.
-            memberships: the probability of each class, for each row.
+            memberships: the probability of each class for each row (the responsibilities).
             overall: a layer fitted to all rows.
             noise: Gumbel noise, used to draw classes.
         """
@@ -380,21 +381,21 @@ class Mixture(
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        """The smallest curvature of any class, for each column."""
+        """The smallest curvature over all classes, for each column."""
         return self._of_classes(capabilities.curvature).min(0)
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        """A mask of the units that a class can rescale."""
+        """A mask of the units that can be rescaled in every class."""
         return capabilities.is_rescalable(self.prototype)
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """A mask of the units that a class can shift."""
+        """A mask of the units that can be shifted in every class."""
         return capabilities.is_shiftable(self.prototype)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Mixture":
-        """Return the layer of scale · x + offset: rescaled classes, and b′ = b/s."""
+        """Return the layer for scale · x + offset, with rescaled classes and b′ = b / scale."""
         classes = self._of_classes(lambda layer: capabilities.rescaled(layer, scale, offset))
         bias = self.bias / self.spread(jnp.asarray(scale, self.dtype))
         return eqx.tree_at(lambda layer: (layer.bias, layer.classes), self, (bias, classes))
@@ -410,13 +411,13 @@ class Mixture(
 
     @property
     def whitening(self) -> Float[Array, "some some"]:
-        """The mean of the classes' whitening matrices, weighted by their shares."""
+        """The mean of the whitening matrices of the classes, weighted by the shares."""
         return jnp.tensordot(
             jnp.exp(self.log_shares), self._of_classes(capabilities.whitening), axes=1
         )
 
     def along(self, basis: Float[Array, "some some"]) -> "Mixture":
-        """Return the layer of y, where x = S y, with transformed classes and b′ = Sᵀb."""
+        """Return the layer in terms of y, where x = S y, with transformed classes and b′ = Sᵀb."""
         columns = self.correlated
         classes = jax.vmap(lambda layer: capabilities.along(layer, basis))(self.classes)
         moved = product(basis.T, self.bias[columns])
@@ -424,5 +425,5 @@ class Mixture(
         return eqx.tree_at(lambda layer: (layer.bias, layer.classes), self, (bias, classes))
 
     def confined(self, variance: float) -> "Mixture":
-        """Return the layer itself, because training never widens its classes."""
+        """Return the layer itself, because training never changes the variance of its classes."""
         return self

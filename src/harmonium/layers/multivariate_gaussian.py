@@ -34,12 +34,12 @@ class MultivariateGaussian(
         Γ(I) = ½ (I + b)ᵀΛ⁻¹(I + b) + ½ log det(2πΛ⁻¹),      ⟨x⟩ = Λ⁻¹(I + b)
 
     Λ represents the linear dependences of the units, so hidden units need only model what a
-    covariance cannot: classes, and dependences on units of other types. All units form one block
-    and are drawn together. Each update factorises Λ, which takes O(size³) operations.
+    covariance matrix cannot: clusters, and dependences on units of other types. All units form one
+    block and are drawn together. Each training step factorises Λ, in O(size³) operations.
 
     Attributes:
         size: number of units.
-        bias: b, shape (size,), in nats for each unit of x.
+        bias: b, shape (size,), in nats per unit of x.
         precision: Λ, shape (size, size), symmetric and positive definite; the identity by default.
 
     Example:
@@ -81,11 +81,11 @@ class MultivariateGaussian(
         return inverse_factor(self._symmetric())
 
     def unit_energies(self, x: Columns) -> Units:
-        """Return ½ x_i (Λx)_i − b_i x_i; only their sum is meaningful."""
+        """Return ½ x_i (Λx)_i − b_i x_i; only the sum over all units is meaningful."""
         return x * (0.5 * _times(x, self._symmetric()) - self.bias)
 
     def unit_cgfs(self, inputs: Columns) -> Units:
-        """Return ½ y_i² + ½ log 2π − log L_ii with y = L⁻¹(I + b); only their sum is meaningful."""
+        """Return ½ y_i² + ½ log 2π − log L_ii, y = L⁻¹(I + b); only the sum is meaningful."""
         return _cgfs(inputs + self.bias, self._inverse_factor())
 
     def mean(self, inputs: Columns) -> Columns:
@@ -113,7 +113,7 @@ class MultivariateGaussian(
         return np.zeros(self.size, int)
 
     def _field_given(self, inputs: Array, known: Array, values: Array) -> Array:
-        """Return the field on each unit: I + b minus Λv, where v has the values of known units."""
+        """Return the fields I + b − Λv, where v holds the values of known units and otherwise 0."""
         return inputs + self.bias - _times(jnp.where(known, values, 0.0), self._symmetric())
 
     def _of_unknown(
@@ -122,7 +122,7 @@ class MultivariateGaussian(
         """Return a statistic of each row's unknown units, and 0 for its known units.
 
         Most rows have few missing cells, so only the rows and columns of Λ that belong to unknown
-        units are factorised, in a matrix of the smallest of `_sizes` that suffices for every row.
+        units are factorised, in matrices of the smallest of `_sizes` that suffices for every row.
 
         Args:
             known: a mask of the known units.
@@ -158,7 +158,7 @@ class MultivariateGaussian(
         return jax.lax.switch(index, [padded_to(size) for size in sizes])
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
-        """Return the cgfs with the known units held; only their sum is meaningful."""
+        """Return the cgfs with the known units held; only the sum of the cgfs is meaningful."""
         values = jnp.where(known, values, 0.0)
         held = values * (inputs + self.bias - 0.5 * _times(values, self._symmetric()))
         return held + self._of_unknown(known, self._field_given(inputs, known, values), _cgfs)
@@ -184,11 +184,11 @@ class MultivariateGaussian(
     # ------------------------------------------------------------------ parameters
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "MultivariateGaussian":
-        """Fit the means and the covariance of the rows, shrinking the covariance to its diagonal.
+        """Fit mean and covariance to the rows, shrinking the covariance towards its diagonal.
 
         The amount of shrinkage is chosen from `FRACTIONS` by five-fold cross-validated likelihood.
-        Shrinkage keeps the precision finite, and avoids spurious correlations when there are few
-        more rows than columns.
+        Shrinkage keeps the precision finite, and avoids spurious correlations when there are only
+        a few more rows than columns.
         """
         mean, _ = weighted_mean(x, weights)
         if weights is None:
@@ -200,13 +200,13 @@ class MultivariateGaussian(
         return MultivariateGaussian(self.size, _times(mean, precision), precision)
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return the inputs Λm − b at which the means are m."""
+        """Return Λm − b, the inputs at which the means are m."""
         return _times(mean, self._symmetric()) - self.bias
 
     def fit_with_prior(
         self, x: Rows, weights: Float[Array, " rows"], prior: Array
     ) -> "MultivariateGaussian":
-        """Fit mean and covariance to the rows plus `prior` pseudo-rows with the present moments.
+        """Fit mean and covariance to rows plus `prior` pseudo-rows with the layer's moments.
 
         The covariance has ½(size + 1) entries per column, so it is given ½(size + 1) times as many
         pseudo-rows as the mean.
@@ -235,7 +235,7 @@ class MultivariateGaussian(
         return self._with(_raised(relative, least, precision, scales))
 
     def confined(self, variance: float) -> "MultivariateGaussian":
-        """Return the layer with eigenvalues of the precision raised to at least 1/variance."""
+        """Return the layer with the eigenvalues of Λ raised to at least 1/variance."""
         least = jnp.asarray(1.0 / variance, self.dtype)
         precision = self._symmetric()
         return self._with(_raised(precision, least, precision))
@@ -244,7 +244,7 @@ class MultivariateGaussian(
         return eqx.tree_at(lambda layer: layer.precision, self, precision)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "MultivariateGaussian":
-        """Return the layer with Λ′_ij = Λ_ij/(s_i s_j) and b′ = b/s + Λ′m."""
+        """Return the layer for s · x + m, with Λ′_ij = Λ_ij/(s_i s_j) and b′ = b/s + Λ′m."""
         s = jnp.asarray(scale, self.dtype)
         m = jnp.asarray(offset, self.dtype)
         precision = self._symmetric() / (s[:, None] * s)
@@ -257,11 +257,11 @@ class MultivariateGaussian(
 
     @property
     def whitening(self) -> Float[Array, "*models size size"]:
-        """The matrix S = L⁻ᵀ, where Λ = LLᵀ; SSᵀ is the covariance."""
+        """The matrix S = L⁻ᵀ, where Λ = LLᵀ, so that SSᵀ is the covariance matrix."""
         return jnp.swapaxes(self._inverse_factor(), -1, -2)
 
     def along(self, basis: Float[Array, "size size"]) -> "MultivariateGaussian":
-        """Return the layer of y, where x = S y: Λ′ = SᵀΛS and b′ = Sᵀb."""
+        """Return the layer in terms of y, where x = S y, with Λ′ = SᵀΛS and b′ = Sᵀb."""
         new = _times(self.bias, basis), _times(basis.T, _times(self.precision, basis))
         return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, new)
 
@@ -273,10 +273,10 @@ class MultivariateGaussian(
 
 
 def _raised(relative: Array, least: Array, precision: Array, scales: Any = 1.0) -> Array:
-    """Return a precision whose eigenvalues, divided by the scales, are at least `least`.
+    """Return `precision` with the eigenvalues of precision/scales raised to at least `least`.
 
-    Eigenvalues are computed only if one is too small; otherwise the precision is returned
-    unchanged.
+    Eigenvalues are computed only if a Cholesky factorisation shows that one is too small; otherwise
+    the precision is returned unchanged.
 
     Args:
         relative: the precision divided by the scales.
@@ -297,12 +297,12 @@ def _raised(relative: Array, least: Array, precision: Array, scales: Any = 1.0) 
 
 
 def _times(x: Array, matrix: Array) -> Array:
-    """Return x M for each row x, in full precision."""
+    """Return x M for each row x, where M is `matrix`, at the highest floating-point precision."""
     return jnp.einsum("...i,...ij->...j", x, matrix, precision="highest")
 
 
 def _solved(field: Array, factor: Array) -> Array:
-    """Return Λ⁻¹f from the Cholesky factor of Λ."""
+    """Return Λ⁻¹f, where `factor` is L⁻¹, the inverse of the Cholesky factor of Λ."""
     return _times(_times(field, jnp.swapaxes(factor, -1, -2)), factor)
 
 
@@ -324,21 +324,22 @@ def _drawn(field: Array, factor: Array, noise: Array) -> Array:
 
 
 def _sizes(size: int) -> list[int]:
-    """Return the block sizes for which programs are compiled: 2 · 4ᵏ, and the number of units."""
+    """Return the block sizes for which programs are compiled; the largest of them is `size`."""
     return [power for power in (2, 8, 32) if power < size] + [size]
 
 
 def _covariance(x: Array, weights: Array, centre: Array) -> Float[Array, "size size"]:
-    """Return the weighted second moments of the rows around a centre."""
+    """Return the weighted second moments of the rows about `centre`."""
     away = x - centre
     return _times((away * (weights / weights.sum())[:, None]).T, away)
 
 
 def _precision(covariance: Array, fraction: Array) -> Float[Array, "size size"]:
-    """Return the inverse of a covariance whose correlations are shrunk by a fraction.
+    """Return the inverse of a covariance matrix after shrinking its correlations by `fraction`.
 
-    A constant column gets the mean variance of all columns. The correlation matrix is inverted,
-    because its scale does not depend on the units of measurement.
+    A constant column is given the mean variance of all columns. The correlation matrix is
+    inverted instead of the covariance matrix, because its scale does not depend on the units of
+    measurement.
     """
     variance = jnp.diagonal(covariance)
     typical = jnp.where(variance.mean() > 0, variance.mean(), 1.0)
@@ -350,7 +351,7 @@ def _precision(covariance: Array, fraction: Array) -> Float[Array, "size size"]:
 
 
 def _likeliest_fraction(x: Array, weights: Array) -> Float[Array, ""]:
-    """Return the shrinkage with the largest five-fold cross-validated likelihood."""
+    """Return the shrinkage fraction with the largest five-fold cross-validated likelihood."""
     fractions = jnp.asarray(FRACTIONS, x.dtype)
 
     def loss_of(fold: Array) -> Float[Array, " fractions"]:

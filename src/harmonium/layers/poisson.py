@@ -19,12 +19,12 @@ from .registry import register_layer
 class Poisson(AbstractUnits, AbstractMatched):
     r"""Counts x ∈ {0, 1, 2, …}: U(x) = log x! − b·x, Γ(I) = Σ e^(I + b), ⟨x⟩ = e^(I + b).
 
-    Without inputs a unit has the Poisson distribution with mean e^b. Z is finite if the units of
-    the other layer are bounded, such as 0/1 units, but not if they are normal.
+    Without inputs, a unit has the Poisson distribution with mean e^b. Z is finite if the units of
+    the other layer are bounded, as 0/1 units are, but infinite if they are Gaussian and W ≠ 0.
 
     Attributes:
         size: number of units.
-        bias: b, the logarithm of the mean, shape (size,).
+        bias: b, the logarithm of the mean without inputs, shape (size,).
 
     Example:
         >>> layer = hm.Poisson(2, bias=[0.0, np.log(4.0)])
@@ -52,7 +52,7 @@ class Poisson(AbstractUnits, AbstractMatched):
         return jnp.exp(inputs + self.bias)
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return the mean, the rate e^(I + b)."""
+        """Return the mean, which is the rate e^(I + b)."""
         return jnp.exp(inputs + self.bias)
 
     def variance(self, inputs: Columns) -> Columns:
@@ -69,5 +69,5 @@ class Poisson(AbstractUnits, AbstractMatched):
         return Poisson(self.size, jnp.log(mean + 0.5 / (n + 1.0)))
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return the inputs log m − b at which the means are m."""
+        """Return log(m) − b, the inputs at which the means are m."""
         return jnp.log(mean) - self.bias

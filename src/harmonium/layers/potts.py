@@ -19,15 +19,15 @@ from .registry import register_layer
 
 @register_layer("potts", rows="codes")
 class Potts(AbstractOneHot):
-    """Sites with one of q states each, one-hot: U(x) = −b·x, Γ(I) = Σ_sites log Σ_a e^(I_a + b_a).
+    """One-hot sites with q states each: U(x) = −b·x, Γ(I) = Σ_i log Σ_a e^(I_ia + b_ia).
 
-    Rows in the user's coding hold integer codes 0 … q − 1, one column for each site. In a state, a
-    site has q columns, one of which is 1 (one-hot). So `size` is sites · states, and the weights
-    have that many rows.
+    Rows in the user's coding have one column for each site, with integer codes 0 … q − 1. In a
+    state, a site has q columns, one of which is 1 (one-hot). Therefore `size`, the number of
+    columns of a state, is sites · states.
 
     Attributes:
-        sites: number of units.
-        states_per_site: q, at least 2; `states` in the constructor.
+        sites: number of sites, which are the units.
+        states_per_site: q, the number of states, at least 2; the argument `states`.
         bias: b, shape (sites · states,), in nats.
 
     Example:
@@ -60,7 +60,7 @@ class Potts(AbstractOneHot):
 
     @property
     def coding(self) -> EqualCodes:
-        """The coding: an integer from 0 to q − 1 per site in rows; one-hot in states."""
+        """The coding: an integer from 0 to q − 1 per site in rows, one-hot vectors in states."""
         return EqualCodes((self.states_per_site,) * self.sites, "a Potts site")
 
     def unit_cgfs(self, inputs: Columns) -> Units:
@@ -73,13 +73,13 @@ class Potts(AbstractOneHot):
         return jax.nn.softmax(self.coding.by_unit(logits), axis=-1).reshape(logits.shape)
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return p(1 − p) for each column; 1 − p is the sum of the site's other probabilities."""
+        """Return p(1 − p) for each column, where 1 − p is a sum over the site's other states."""
         probability = self.coding.by_unit(self.mean(inputs))
         others = product(probability, 1.0 - jnp.eye(self.states_per_site, dtype=probability.dtype))
         return (probability * others).reshape(inputs.shape)
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw each site's state by inverting its cumulative distribution."""
+        """Draw each site's state by inverting its cumulative distribution function."""
         logits = inputs + self.bias
         by_state = jnp.moveaxis(self.coding.by_unit(logits), -1, 0)
         chosen = chosen_states(by_state, key=key)
@@ -87,7 +87,7 @@ class Potts(AbstractOneHot):
         return one_hot.reshape(logits.shape)
 
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
-        """Return the one-hot digits of the indices in base q, lowest digit first."""
+        """Return the joint states: one-hot digits of indices in base q, least significant first."""
         return self.encode(digits(indices, self.states_per_site, self.sites, jnp.int32))
 
     def proposals(self, x: Columns) -> Proposals:

@@ -1,4 +1,4 @@
-"""Helpers shared by layers of real units: precisions, and a quadratic energy."""
+"""Helpers shared by layers of real units: checked precisions, and a quadratic energy."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ class AbstractQuadratic(AbstractUnits, AbstractAffine):
 
     Attributes:
         size: number of units.
-        bias: b, shape (size,), in nats for each unit of x.
+        bias: b, shape (size,), in nats per unit of x.
         precision: γ > 0, shape (size,); 1 by default.
     """
 
@@ -45,7 +45,7 @@ class AbstractQuadratic(AbstractUnits, AbstractAffine):
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractQuadratic":
         """Return the layer of s · x + m, with γ′ = γ/s² and b′ = b/s + γm/s².
 
-        Its energy is ½γz² − bz at z = (x − m)/s, up to a constant.
+        Up to a constant, the energy of the result at x is ½γz² − bz with z = (x − m)/s.
         """
         s = jnp.asarray(scale, self.dtype)
         m = jnp.asarray(offset, self.dtype)
@@ -54,17 +54,17 @@ class AbstractQuadratic(AbstractUnits, AbstractAffine):
         return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, changed)
 
     def project(self) -> "AbstractQuadratic":
-        """Return the layer with its precisions raised to the smallest allowed value."""
+        """Return the layer with each precision raised to at least the smallest allowed value."""
         return eqx.tree_at(lambda layer: layer.precision, self, positive(self.precision))
 
 
 def positive(precision: Array) -> Array:
-    """Return precisions raised to the smallest allowed value."""
+    """Return precisions, each raised to at least the smallest allowed value."""
     return jnp.maximum(precision, SMALLEST_PRECISION)
 
 
 def precisions(value: Any, shape: Sequence[int], what: str) -> Array:
-    """Return a parameter array of positive precisions, 1 by default."""
+    """Return an array of precisions, checked to be positive; None gives precisions of 1."""
     array = parameter(value, shape, what, default=1.0)
     if not isinstance(array, Tracer) and (np.asarray(array) <= 0).any():
         raise InputError(f"{what}: expected positive values; got {float(array.min())}.")
@@ -72,7 +72,7 @@ def precisions(value: Any, shape: Sequence[int], what: str) -> Array:
 
 
 def mean_and_precision(x: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Return the mean of n rows, and the precision of these rows plus one of average spread.
+    """Return the mean of n rows, and the precision of these rows and a pseudo-row of mean spread.
 
     The pseudo-row keeps the precision of a constant column finite.
     """

@@ -1,4 +1,4 @@
-"""The registry of layer types, with their names in options and the coding of their rows."""
+"""The registry of layer types, with the names of the types and the coding of their rows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Registered(NamedTuple):
     Attributes:
         name: the name of the type, such as "bernoulli".
         layer: the type.
-        rows: the values of its units, which determine how rows are read: "levels" in [0, 1],
-            "spins" −1 and +1, "codes" 0, 1, … for the states of a unit, or "reals".
+        rows: which values rows hold, and therefore how rows are read: "levels" (numbers in
+            [0, 1]), "spins" (−1 and +1), "codes" (0, 1, … for the states of a unit) or "reals".
     """
 
     name: str
@@ -28,7 +28,7 @@ class Registered(NamedTuple):
     rows: str
 
     def make(self, size: int, states: int | None = None) -> AbstractLayer:
-        """Return a layer of `size` units; types with "codes" need the number of states.
+        """Return a layer of `size` units; types with "codes" need a number of states too.
 
         Raises:
             InputError: the number of states is not given.
@@ -61,7 +61,7 @@ def register_layer(name: str, *, rows: str = "reals") -> Callable[[Layer], Layer
         ... class MySpins(hm.Ising):
         ...     pass
         Traceback (most recent call last):
-        harmonium.errors.InputError: register_layer: expected a new name; got 'ising', of Ising.
+        harmonium.errors.InputError: layer name: expected a new name; got 'ising', taken by Ising.
     """
     if rows not in CODINGS:
         known = ", ".join(map(repr, CODINGS))
@@ -73,7 +73,7 @@ def register_layer(name: str, *, rows: str = "reals") -> Callable[[Layer], Layer
         before = _BY_NAME.get(name)
         if before is not None and before.layer.__qualname__ != kind.__qualname__:
             raise InputError(
-                f"register_layer: expected a new name; got {name!r}, of"
+                f"layer name: expected a new name; got {name!r}, taken by"
                 f" {before.layer.__qualname__}."
             )
         _BY_NAME[name] = Registered(name, kind, rows)
@@ -88,7 +88,7 @@ def registered_layers() -> tuple[Registered, ...]:
 
 
 def layer_named(name: Any, what: str, *others: str) -> Registered:
-    """Return the registered layer type of this name.
+    """Return the registered layer type with this name.
 
     Args:
         name: the name.

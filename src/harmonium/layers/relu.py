@@ -21,13 +21,13 @@ HIGHEST = 30.0
 
 @register_layer("relu")
 class ReLU(AbstractQuadratic):
-    """Real units x ≥ 0: U(x) = Σ ½γx² − bx, a normal density truncated at zero.
+    """Real units x ≥ 0 with a normal density truncated at zero: U(x) = Σ ½γx² − bx.
 
-    With t = (I + b)/√γ, Γ(I) = log ∫ exp(ty − ½y²) dy − ½ log γ over y > 0.
+    Γ(I) = Σ [log R(t) − ½ log γ], with t = (I + b)/√γ and R(t) = ∫ exp(ty − ½y²) dy over y > 0.
 
     Attributes:
         size: number of units.
-        bias: b, shape (size,), in nats for each unit of x.
+        bias: b, shape (size,), in nats per unit of x.
         precision: γ > 0, shape (size,), the inverse variance before truncation; 1 by default.
 
     Example:
@@ -52,7 +52,7 @@ class ReLU(AbstractQuadratic):
         return (inputs + self.bias) * width, width
 
     def unit_cgfs(self, inputs: Columns) -> Units:
-        """Return log ∫ exp(t_i y − ½y²) dy − ½ log γ_i over y > 0."""
+        """Return log R(t_i) − ½ log γ_i, where R(t) = ∫ exp(ty − ½y²) dy over y > 0."""
         return log_half_line(self._standard(inputs)[0]) - 0.5 * jnp.log(self.precision)
 
     def mean(self, inputs: Columns) -> Columns:
@@ -71,9 +71,10 @@ class ReLU(AbstractQuadratic):
         return positive_normals(t, key=key) * width
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "ReLU":
-        """Return the layer with the mean and second moment of n rows, as closely as possible.
+        """Fit mean and second moment to n rows and one pseudo-row, as closely as possible.
 
-        The ratio mean²/⟨x²⟩ determines t; it exceeds ½, the ratio of an exponential density.
+        The ratio mean²/⟨x²⟩ determines t. In this layer, the ratio always exceeds ½, which is its
+        value for an exponential density.
         """
         mean, n = weighted_mean(x, weights)
         square, _ = weighted_mean(x**2, weights)

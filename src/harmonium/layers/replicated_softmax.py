@@ -33,21 +33,21 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
     random but given with each row: the model defines p(x | D), and its log Z depends on D. Training
     by CD or PCD keeps the length of each row or chain; `hm.log_likelihood` uses the log Z for each
     row's length. The biases of hidden units do not grow with D. Salakhutdinov & Hinton multiply
-    them by D, which corresponds to adding a constant to the weights of each hidden unit.
+    these biases by D, which corresponds to adding a constant to the weights of each hidden unit.
 
-    log p(x | D) is the log probability of the counts. Subtract `log_arrangements(x)` for the log
-    probability of the words in their order.
+    log p(x | D) is the log probability of the counts. Subtract `log_arrangements(x)` to obtain
+    the log probability of the words in a given order.
 
     A length D = m + s between whole numbers means m words and one word whose inputs and biases are
     scaled by s: Γ(I) = m L(I + b) + L(s (I + b)) − (1 − s) log K, with L(t) = log Σ_k e^(t_k). The
-    scaled word counts as s. Models thus form a path from empty to long documents, along which a
-    single annealing run yields the log Z of every length.
+    scaled word counts as s. The models for all D thus form a path from empty to long documents,
+    along which a single annealing run yields the log Z of every length.
 
     Attributes:
         size: K, the number of words.
         bias: b, the log frequencies of words up to a constant, shape (size,), in nats.
-        length: the D used for samples and `hm.log_z`, if no rows determine it. `hm.initialize` sets
-            it to the rounded mean length of the rows. `with_lengths` sets one length per row.
+        length: D, as used for samples and `hm.log_z` if no rows determine it. `hm.initialize` sets
+            `length` to the rounded mean length of the rows. `with_lengths` sets one per row.
 
     Example:
         >>> layer = hm.ReplicatedSoftmax(4, length=8)
@@ -71,7 +71,7 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
             if wrong.any():
                 examples = lengths[wrong][:3].tolist()
                 raise InputError(
-                    "ReplicatedSoftmax length: expected a number of words from 0 to"
+                    "ReplicatedSoftmax length: expected a whole number of words from 0 to"
                     f" {MOST_WORDS:,}; got {', '.join(map(str, examples))}."
                 )
 
@@ -101,16 +101,16 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
 
     @property
     def _parts(self) -> tuple[Float[Array, "*rows"], Float[Array, "*rows"]]:
-        """Return the integer and fractional parts of D; a fraction close to 1 counts as a word.
+        """Return the integer and fractional parts of D; a fraction close to 1 is rounded up.
 
-        XLA may compute D twice, with different rounding. Steps of a path often end at whole
-        numbers, where an exact split could lose a word between the two parts.
+        XLA may compute D twice, with different rounding. Where D is a whole number, as it is at
+        many steps of a path, an exact split could then lose a word between the two parts.
         """
         whole = jnp.floor(self.length + _NEARLY)
         return whole, jnp.maximum(self.length - whole, 0.0)
 
     def _at_first(self, value: Float[Array, "*batch"]) -> Units:
-        """Return unit values with the block's value at the first unit and 0 at the others."""
+        """Return values of the units: the block's value for the first unit, 0 for the others."""
         return jnp.zeros((*value.shape, self.size), value.dtype).at[..., 0].set(value)
 
     def energy(self, x: Columns) -> Float[Array, "*batch"]:
@@ -118,7 +118,7 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         return -(self.log_arrangements(x) + (self.bias * x).sum(-1))
 
     def unit_energies(self, x: Columns) -> Units:
-        """Return log x_k! − b_k x_k; the first unit also has −log D!."""
+        """Return log x_k! − b_k x_k; the entry of the first unit also includes −log D!."""
         log_factorial = jax.scipy.special.gammaln
         return log_factorial(x + 1.0) - self.bias * x - self._at_first(log_factorial(x.sum(-1) + 1))
 
@@ -135,7 +135,7 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         return self._at_first(self.cgf(inputs))
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> AllUnits:
-        """Return the cgfs with the known counts held; the other units share the rest of D.
+        """Return the cgfs with the known counts held; the other units share the remaining words.
 
         If r = D − Σ (known counts) ≥ 0, the other units contribute log(D!/r!) + r log Σ e^(I + b),
         stored in the entry of the first of these units. If r is negative, they contribute −∞.
@@ -155,14 +155,14 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         return held + jnp.where(at_first, of_rest[..., None], 0.0)
 
     def mean(self, inputs: Columns) -> AllColumns:
-        """Return D p_k, with p the softmax of I + b, for a whole number D."""
+        """Return D p_k for a whole number D, where p is the softmax of I + b."""
         logits = inputs + self.bias
         whole, rest = (part[..., None] for part in self._parts)
         last = jax.nn.softmax(rest * logits, axis=-1)
         return whole * jax.nn.softmax(logits, axis=-1) + rest * last
 
     def variance(self, inputs: Columns) -> AllColumns:
-        """Return D p_k (1 − p_k), for a whole number D."""
+        """Return D p_k (1 − p_k) for a whole number D, where p is the softmax of I + b."""
 
         def spread(logits: Array) -> Array:
             p = jax.nn.softmax(logits, axis=-1)
@@ -198,7 +198,7 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         return values + chosen_counts(logits, left, key=key)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "ReplicatedSoftmax":
-        """Set b to the log frequencies of the words, and D to the rounded mean length.
+        """Set b to the log frequencies of the words, and `length` to the rounded mean length.
 
         Half an occurrence is added to the total count of each word, so that no frequency is 0.
         """

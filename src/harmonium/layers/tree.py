@@ -23,17 +23,19 @@ from .registry import layer_named
 class Tree(AbstractBernoulli, AbstractBlocked):
     r"""0/1 units, each coupled to its parent in a tree: U(x) = −b·x − Σ_i J_i x_i x_p(i).
 
-    Sums and draws are exact and take one pass up the tree and one down. In the upward pass, unit i
-    has the field f_i = I_i + b_i + Σ_c m_c, with a message from each of its children c,
+    Sums over states and draws are exact; they take at most one pass up the tree and one pass down.
+    In the upward pass, unit i has the field f_i = I_i + b_i + Σ_c m_c, where m_c is the message
+    from its child c,
 
         m_c = log(1 + e^(f_c + J_c)) − log(1 + e^f_c),      Γ(I) = Σ_i log(1 + e^f_i).
 
-    In the downward pass, p(x_i = 1 | x_p) = σ(f_i + J_i x_p). With W = 0 a model of such units is
-    the dependence tree itself, so hidden units need only model what a tree cannot.
+    In the downward pass, p(x_i = 1 | x_p) = σ(f_i + J_i x_p). With W = 0, a model with this
+    visible layer is the dependence tree itself, so hidden units need only model dependences that a
+    tree cannot represent.
 
     Attributes:
         size: number of units.
-        parents: the parent of each unit, −1 for a root; several roots form several trees.
+        parents: the index of each unit's parent, or −1 for a root; each root has its own tree.
         bias: b, shape (size,), in nats.
         couplings: J, shape (size,), in nats; the coupling of a root has no effect.
 
@@ -56,8 +58,8 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         self.couplings = parameter(couplings, (self.size,), "Tree couplings", default=0.0)
         if len(self.parents) != size or not all(NONE <= p < size for p in self.parents):
             raise InputError(
-                f"Tree parents: expected a parent from 0 to {size - 1}, or −1 for a root, for each"
-                f" of {size} units; got {self.parents}."
+                "Tree parents: expected, for each unit, the index of another unit, or −1 for a"
+                f" root (number of units: {size}); got {self.parents}."
             )
         _levels_of(self.parents)  # raises an error if there is a cycle
 
@@ -95,7 +97,7 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         return -x * (self.bias + self._couplings() * self._of_parents(x))
 
     def unit_cgfs(self, inputs: Columns) -> Units:
-        """Return log(1 + e^f_i); only their sum over a tree is meaningful."""
+        """Return log(1 + e^f_i) for each unit; only the sum over a tree is meaningful."""
         return softplus(self._joined(self._free(inputs).fields()))
 
     def mean(self, inputs: Columns) -> Columns:
@@ -117,7 +119,7 @@ class Tree(AbstractBernoulli, AbstractBlocked):
     # ------------------------------------------------------------------ given some units
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
-        """Return the cgfs with the known units held: for these, the field times the value."""
+        """Return the cgfs with known units held; a known unit contributes field times value."""
         fields = self._joined(self._held(inputs, known, values).fields())
         return jnp.where(known, fields * values, softplus(fields))
 
@@ -140,14 +142,14 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         return self._joined(messages.draws(uniforms))
 
     def _free(self, inputs: Array) -> "_Messages":
-        """Return the messages when no unit is known."""
+        """Return the message passing for the case that no unit is known."""
         shape = jnp.broadcast_shapes(inputs.shape, self.bias.shape)
         couplings = _units_first(self._couplings(), shape)
         total = _units_first(inputs + self.bias, shape)
         return _Messages(_levels_of(self.parents), total, couplings, None, total)
 
     def _held(self, inputs: Array, known: Array, values: Array) -> "_Messages":
-        """Return the messages when some units are known and thus cut the tree.
+        """Return the message passing for the case that known units cut the tree.
 
         The field of a known unit's child includes J v, where v is the value of the known unit.
         """
@@ -161,9 +163,9 @@ class Tree(AbstractBernoulli, AbstractBlocked):
     # ------------------------------------------------------------------ parameters
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Tree":
-        """Fit the means, and the correlations with the parents, to the rows and one pseudo-row.
+        """Fit means and parent–child correlations to the rows and one pseudo-row.
 
-        In the pseudo-row each of the four states of a pair of units has probability ¼.
+        In the pseudo-row, each of the four states of a unit and its parent has probability ¼.
         """
         parents = np.asarray(self.parents)
         mean, n = weighted_mean(x, weights)
@@ -187,13 +189,13 @@ class Tree(AbstractBernoulli, AbstractBlocked):
 class _Messages(NamedTuple):
     """Message passing up and down a tree; results are lists with one array per level.
 
-    Units are on the first axis of all arrays: a level then consists of whole rows, which are
-    gathered several times as fast as columns.
+    The first axis of all arrays is that of the units, so that a level consists of whole rows, which
+    can be gathered several times faster than columns.
 
     Attributes:
         levels: the levels of the tree, the roots first.
         total: I + b of each unit.
-        couplings: J of each unit; 0 if it has no parent or its parent is known.
+        couplings: J of each unit, or 0 for a unit that has no parent or a known parent.
         known: a mask of the known units, or None.
         values: the values of the known units.
     """
@@ -252,17 +254,17 @@ class _Messages(NamedTuple):
 
 
 def _along(links: np.ndarray, x: Array) -> Array:
-    """Return, for each row of `links`, the sum of the rows of `x` that it selects."""
+    """Return `links` @ `x`: for each unit, the row of its parent or the sum over its children."""
     return jnp.tensordot(links, x, 1, precision="highest")
 
 
 def _units_first(x: Array, shape: tuple[int, ...]) -> Array:
-    """Broadcast to this shape and move the axis of units before the batch axes."""
+    """Broadcast `x` to this shape, and move the axis of units before the batch axes."""
     return jnp.moveaxis(jnp.broadcast_to(x, shape), -1, 0)
 
 
 class _Level(NamedTuple):
-    """The units at one distance from the roots.
+    """One level of a tree: the units at the same distance from their roots.
 
     Attributes:
         units: the indices of the units.
@@ -276,7 +278,7 @@ class _Level(NamedTuple):
 
 @functools.cache
 def _levels_of(parents: tuple[int, ...]) -> tuple[_Level, ...]:
-    """Return the levels of units with these parents, the roots first.
+    """Return the levels of the tree that these parents define, with the roots first.
 
     Raises:
         InputError: some units have no root as an ancestor.
@@ -294,7 +296,7 @@ def _levels_of(parents: tuple[int, ...]) -> tuple[_Level, ...]:
     reached = sum(len(level.units) for level in levels)
     if reached < len(parents):
         raise InputError(
-            "Tree parents: expected each unit to have a root above it; got a cycle among"
-            f" {len(parents) - reached} units."
+            "Tree parents: expected a root above each unit; got a cycle (number of units"
+            f" without a root: {len(parents) - reached})."
         )
     return tuple(levels)

@@ -15,8 +15,8 @@ from .registry import register_layer
 class UnitInterval(AbstractUnits):
     """Real units 0 ≤ x ≤ 1: U(x) = −b·x, Γ(I) = Σ log [(e^t − 1)/t] with t = I + b.
 
-    The density e^(tx) rises or falls exponentially over the interval; without inputs and bias it is
-    uniform. The layer is bounded, so Z is finite with any other layer.
+    The density is proportional to e^(tx): it rises or falls exponentially over the interval or, at
+    t = 0, is uniform. The layer is bounded, so Z is finite whatever the type of the other layer.
 
     Attributes:
         size: number of units.

@@ -150,10 +150,10 @@ def _joined(*remarks: str) -> str:
 
 @dataclass(frozen=True)
 class Automatic(AbstractLogZ):
-    """A choice of method: log Z is exact if this is cheap or in closed form, else an estimate.
+    """An automatic choice: log Z is exact if cheap or in closed form, and otherwise estimated.
 
     Attributes:
-        otherwise: the method of the estimate; if None, an InputError is raised instead.
+        otherwise: the method of estimation; if None, an InputError is raised instead.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -240,11 +240,11 @@ def log_likelihood(
     """Return the mean log-likelihood of rows, ⟨−F(v)⟩ − log Z, in nats per row.
 
     For an annealed log Z, the independent-units model with the moments of the rows is also tried as
-    a base, and reverse runs from the rows serve as a check. Rows count in proportion to their
-    sample weights. For rows with missing values the result is ⟨log p(v_seen)⟩: exact if the missing
-    units can be summed over (see `free_energies`), otherwise by annealing in both directions, whose
-    error is included in the interval; if too many rows have not converged, neither has the result.
-    In a model of documents (`ReplicatedSoftmax`), each length has its own log Z.
+    a base, and reverse runs from the rows serve as a check. Rows are weighted by their sample
+    weights. For rows with missing values the result is ⟨log p(v_seen)⟩: exact if the missing units
+    can be summed over (see `free_energies`), otherwise by annealing in both directions, whose error
+    is included in the interval; if too many rows have not converged, the result does not count as
+    converged. In a model of documents (`ReplicatedSoftmax`), each length has its own log Z.
 
     Args:
         rbm: the model.
@@ -296,7 +296,7 @@ class _ScoredRows(NamedTuple):
     """The quantities on which the likelihood of rows depends.
 
     Attributes:
-        energies: F minus the log density factor for the units of measurement, nats.
+        energies: F minus the log density factor for the units of measurement, in nats.
         of_seen: F(v_seen), with intervals for rows whose missing values were annealed.
         weights: sample weights; None if all are equal.
         lengths: the lengths of documents; None if the model has a single log Z.
@@ -424,7 +424,7 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
 
 
 def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
-    """Return whether enumerating log Z takes at most `work`, the number of terms × their width."""
+    """Return whether enumerating log Z costs at most `work`, the number of states × their width."""
     if is_conditional(rbm.visible):  # Z = 1, see `energies_of_seen`
         return True
     layers = layers_to_enumerate(rbm)
@@ -449,7 +449,8 @@ def _note(rbm: RBM, rows: np.ndarray) -> str:
 def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
     """Return KL(q‖p) = Σ_v q(v) log [q(v)/p(v)], in nats, with q the distribution of the rows.
 
-    Equal rows count as one state of q. Minimising KL(q‖p) is the same as maximising the likelihood.
+    Identical rows are one state v, with q(v) their fraction of all rows. Minimising KL(q‖p) is the
+    same as maximising the likelihood.
 
     Args:
         rbm: a model that can be enumerated, with a discrete visible layer.

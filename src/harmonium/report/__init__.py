@@ -1,4 +1,4 @@
-"""Reports as single HTML pages with a model to play with."""
+"""Reports in the form of single HTML pages, each with an interactive model."""
 
 from .content import Rows as Rows
 from .content import model_content as model_content

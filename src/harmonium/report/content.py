@@ -1,4 +1,4 @@
-"""The content of a page, in JSON types: a model, rows, columns or sites, numbers of a run."""
+"""The content of a page as JSON types: a model, rows, columns or sites, and results of a run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ POINTS = 101  # on the scale that maps numbers of a column to values of its unit
 
 
 class Rows(NamedTuple):
-    """Rows to show, in the user's coding: of data and of samples, with NaN for missing cells.
+    """Rows of data and of samples to be shown, in the user's coding; missing cells are NaN.
 
     `doubt` explains why the samples are unreliable; it is empty if they are reliable.
     """
@@ -39,7 +39,7 @@ class Rows(NamedTuple):
 
 
 def model_content(rbm: RBM, rows: np.ndarray) -> dict[str, Any]:
-    """Return a model with weights rounded to 16 bits, and a sentence on the effect of the rounding.
+    """Return a model with weights rounded to 16 bits, and a sentence on the effect of rounding.
 
     Args:
         rbm: the model.
@@ -67,7 +67,7 @@ def model_content(rbm: RBM, rows: np.ndarray) -> dict[str, Any]:
 def rows_content(
     rbm: RBM, rows: Rows, image_shape: tuple[int, int] | None, *, most: int = MOST_ROWS
 ) -> dict[str, Any]:
-    """Return rows of data and samples, their height and width as pictures, and the grey scale.
+    """Return rows of data and of samples, the height and width of a row, and the grey scale.
 
     Args:
         rbm: the model.
@@ -92,7 +92,7 @@ def rows_content(
 
 
 def column_content(part: AbstractPart, codes: np.ndarray) -> dict[str, Any]:
-    """Return a column of a table: labels of its codes, or the scale between codes and cells.
+    """Return a table's column: the labels of its codes, or the map from codes to cells.
 
     Args:
         part: the column, or a part of a column.
@@ -170,10 +170,10 @@ def baseline(name: str, words: str, value: float) -> dict[str, Any]:
 
 
 def lines_of(units: int) -> tuple[int, int]:
-    """Return the height and width at which to show units that are not known to be a picture.
+    """Return the height and width at which to show units that do not form a known picture.
 
-    They form a square if their number is a square, as for flattened pictures; else lines of at most
-    32, the last of which may be shorter.
+    A square number of units, as in flattened pictures, is shown as a square, and other units in
+    lines of at most 32 units, the last of which may be shorter.
     """
     width = math.isqrt(units)
     if width * width == units and width >= LEAST_WIDTH:

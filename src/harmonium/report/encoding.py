@@ -1,4 +1,4 @@
-"""Arrays in a page: base64 of little-endian bytes, in the smallest of a few forms."""
+"""Arrays in a page, encoded as base64 of little-endian uint8, float16 or float32 numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGEST_HALF = 60_000.0  # float16 ends at 65,504
 
 
 def encoded(array: Any) -> dict[str, Any]:
-    """Encode an array for JSON: as bytes for small whole numbers, else as float32."""
+    """Encode an array for JSON, as bytes if all numbers are small integers, else as float32."""
     numbers = np.asarray(array)
     is_byte = (numbers >= 0) & (numbers <= 255) & (numbers == np.floor(numbers))
     if numbers.size and is_byte.all():
@@ -20,7 +20,7 @@ def encoded(array: Any) -> dict[str, Any]:
 
 
 def halved(array: Any) -> tuple[dict[str, Any], np.ndarray]:
-    """Encode an array in 16 bits (float16, times a scale); return it with its rounded values."""
+    """Encode an array in 16 bits (float16 times a scale); return the code and the rounded array."""
     numbers = np.asarray(array, np.float32)
     largest = float(np.abs(numbers).max(initial=0.0))
     scale = max(1.0, largest / LARGEST_HALF)

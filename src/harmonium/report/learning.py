@@ -1,4 +1,4 @@
-"""A page in which small models learn side by side, each by its own method."""
+"""A page in which small models are trained side by side, each by a different method."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def watch_learning(
     title: str = "Three ways to follow the gradient",
     seed: int = 1,
 ) -> Page:
-    """Return a page in which RBMs learn: by the exact gradient, by CD and by PCD, side by side.
+    """Return a page that trains RBMs side by side: with the exact gradient, by CD and by PCD.
 
-    Training runs in the page. The models have 0/1 units, start from the same parameters and see the
-    same rows; they differ only in the negative phase. The exact log-likelihood of the rows is drawn
-    as it grows, alongside the highest value that any model can reach.
+    Training runs in the page. The models have 0/1 units, start from the same parameters and are
+    trained on the same rows; they differ only in the negative phase. The exact log-likelihood of
+    the rows is plotted during training, with the highest value that any model can reach.
 
     Args:
         data: rows of 0 and 1, shape (n, units) with at most 256 units. If there are more than 200

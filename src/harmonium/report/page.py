@@ -1,4 +1,4 @@
-"""A page: its template, style, scripts and content in one file that works offline.
+"""A page whose template, style, scripts and content form a single file that works offline.
 
 The scripts are JavaScript modules. A page opened from disk cannot import other files, so the
 modules are concatenated, each in its own function. A content security policy allows exactly
@@ -46,7 +46,7 @@ def page_of(content: dict[str, Any], title: str, *, is_live: bool = False) -> st
 
 
 def _plain(content: dict[str, Any], title: str) -> str:
-    """Return the text shown without JavaScript: the score, its method, and why no more is shown."""
+    """Return the text shown if JavaScript is off: the score, and why the rest is missing."""
     lines = ["The rest of this page is drawn by JavaScript, which is switched off here."]
     score = (content.get("summary") or {}).get("log_likelihood")
     if score:
@@ -65,13 +65,13 @@ def _plain(content: dict[str, Any], title: str) -> str:
 
 
 def _end(number: float | None) -> str:
-    """Format an end of an interval, which is None if infinite, because JSON has no infinity."""
+    """Format an endpoint of an interval; None means infinity, which JSON cannot represent."""
     return "unknown" if number is None else f"{number:.4g}"
 
 
 @functools.cache
 def script_of() -> str:
-    """Return all modules as one script; each is a function that returns what it exports."""
+    """Return all modules as one script, each as a function that returns the module's exports."""
     names = [file.name[:-3] for file in _folder().iterdir() if file.name.endswith(".js")]
     sources = {name: _read(f"{name}.js") for name in names}
     needed = {
@@ -89,7 +89,7 @@ def _wrapped(name: str, source: str) -> str:
 
 
 def _policy(style: str, script: str, is_live: bool) -> str:
-    """Return the content security policy: this style, these scripts, the page's own pictures."""
+    """Return the security policy, which allows this style, these scripts and embedded pictures."""
     news = " connect-src 'self';" if is_live else ""
 
     def allowed(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A page with a model to play with, for a notebook or a file."""
+"""A page with an interactive model, for a notebook or a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Page", "play"]
 
 
 class Page(NamedTuple):
-    """A page that a notebook shows and `save` writes to a file.
+    """A page that a notebook displays and that `save` writes to a file.
 
     Attributes:
         text: the page as self-contained HTML.
@@ -42,11 +42,11 @@ class Page(NamedTuple):
         write_whole(path, self.text.encode())
 
     def __repr__(self) -> str:
-        """Return a short description with the page's size."""
+        """Return a short description that gives the size of the page."""
         return f"Page({len(self.text):,} characters)"
 
     def _repr_html_(self) -> str:
-        """Return the page in a sandboxed frame for notebooks; it cannot access the notebook."""
+        """Return the page in a sandboxed frame, from which it cannot access the notebook."""
         source = html.escape(self.text)
         return (
             f'<iframe title="A page that plays" sandbox="allow-scripts" srcdoc="{source}"'

@@ -1,4 +1,4 @@
-"""Check that a run's files agree: its column types or sites, its options and its model."""
+"""Check that the column types or sites, the options and the model of a run are consistent."""
 
 from __future__ import annotations
 

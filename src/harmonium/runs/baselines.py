@@ -1,4 +1,4 @@
-"""Simpler models of the same rows, which a good model should beat."""
+"""Baselines: simpler models of the same rows, with which a run's model is compared."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def baselines(rbm: RBM, train: Dataset, rows: Dataset, value: float) -> list[Bas
 
 
 def verdict(summaries: list[BaselineSummary]) -> str:
-    """Return a sentence that warns if a simpler model is as good; else an empty string."""
+    """Return a warning if the model is not clearly better than all simpler models; else ""."""
     if not summaries:
         return ""
     best = max(summaries, key=lambda summary: summary.value)
@@ -91,7 +91,7 @@ class _Simpler(NamedTuple):
 
 
 def _simpler_models(visible: AbstractLayer, train: Dataset, rows: Dataset) -> Iterator[_Simpler]:
-    """Yield models: independent units, the visible layer alone, and the best tree of columns."""
+    """Yield simpler models: independent units, the visible layer alone, and the Chow-Liu tree."""
     yield _of_units("independent units", "independent units", apart(visible), train, rows)
     if not has_independent_units(visible) and not takes_given(visible):
         words = "its own visible units without hidden ones"
@@ -118,7 +118,7 @@ def _of_units(
 
 
 def _best_tree(visible: AbstractLayer, train: Dataset, rows: Dataset) -> _Simpler | None:
-    """Return the best tree of columns, or None if it cannot be computed for these columns."""
+    """Return the Chow-Liu tree of the columns, or None if these columns do not allow one."""
     affordable = MOST_WORK_OF_TREE // visible.size**2
     if takes_given(visible) or visible.n_units == 1 or affordable < FEWEST_ROWS_OF_TREE:
         return None

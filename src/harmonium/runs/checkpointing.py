@@ -1,4 +1,4 @@
-"""What a run saves while it trains: metrics, the model, and the state to resume from."""
+"""Save metrics, the model and the training state during a run, so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LOG_LIKELIHOODS = ("log_likelihood", "log_likelihood_low", "log_likelihood_high"
 
 
 class Checkpointer:
-    """Callbacks of `fit` that write metrics and keep the last good state of the run on disk.
+    """A callback of `fit` that writes metrics and periodic checkpoints of a run.
 
     If a file cannot be written (because the disk is full, say, or the folder has been removed), the
-    run continues and tries again. Only at the end of the run is this an error.
+    run continues and tries again later. Only a failure at the end of the run raises an error.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class Checkpointer:
         self.speed = Speed(int(state.updates))
 
     def convert(self, report: Report) -> None:
-        """Convert log-likelihoods from standardised rows to the source's original units."""
+        """Convert a report's log-likelihoods of standardised rows to those of the original rows."""
         for name in LOG_LIKELIHOODS:
             if name in report.metrics:
                 report.metrics[name] += self.prepared.log_density
 
     def __call__(self, report: Report) -> None:
-        """Write metrics, and at most every 30 seconds a checkpoint."""
+        """Write metrics; also write a checkpoint if the last one is older than 30 seconds."""
         if report.updates <= int(self.state.updates):  # the run diverged and restarted
             self.records = []
             self.begins_anew = True
@@ -86,7 +86,7 @@ class Checkpointer:
             self.trouble = reason
 
     def keep(self, result: Fit, models: Sequence[RBM] = ()) -> None:
-        """Save a run that finished or diverged; after divergence, save the last finite model."""
+        """Save the final state of a run; after divergence, this is the last finite state."""
         self.rbm = result.rbm
         self.state = result.state
         self.models = models
@@ -135,7 +135,7 @@ class Checkpointer:
         self.folder.save(self.rbm, self.state, self.fingerprint, self.models)
 
     def summary(self, status: str, message: str) -> Summary:
-        """Return the summary of the run without its score; `seconds` is the time of this call."""
+        """Return the summary of the run without a score; `seconds` is the time of this command."""
         return Summary(
             run=str(self.folder.path),
             status=status,
@@ -148,14 +148,14 @@ class Checkpointer:
         )
 
     def _earlier_speed(self) -> float | None:
-        """Return the median speed of earlier calls, for a call without updates; None if unknown."""
+        """Return the median of the speeds in the metrics file, in rows per second, or None."""
         speeds = [record.get("samples_per_second") for record in self.folder.metrics()]
         known = [speed for speed in speeds if speed]
         return float(np.median(known)) if known else None
 
 
 class Speed:
-    """Training rows per second, over all chunks except the first, which compiles."""
+    """The mean speed in training rows per second, without the first chunk, which is compiled."""
 
     def __init__(self, updates: int):
         self.updates = updates
@@ -175,5 +175,5 @@ class Speed:
         self.seconds += seconds
 
     def samples_per_second(self) -> float | None:
-        """Return the mean speed in rows per second; None before the first chunk."""
+        """Return the mean speed in rows per second; None before the first chunk has ended."""
         return self.rows / self.seconds if self.seconds else self.first

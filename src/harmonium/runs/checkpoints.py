@@ -24,10 +24,10 @@ LEARNED_OF_ROWS = ("held_out", "folds")  # fields of `TrainState` with results f
 class Checkpoints:
     """The checkpoints of a run: safetensors files with a SHA-256 of their whole contents.
 
-    Each file is written whole or not at all. The checkpoint before the last is kept, in case the
-    last one is damaged later: a run that resumes from the earlier one ends with the same model. A
-    state that is spread over several processes is gathered leaf by leaf, so that any number of
-    devices can load it.
+    Each file is written whole or not at all. The previous checkpoint is kept in case the last
+    checkpoint is damaged later: resuming from either of them leads to the same model. A state that
+    is spread over several processes is gathered leaf by leaf, so that the checkpoint can be loaded
+    on any number of devices.
 
     Attributes:
         run: the folder of the run.
@@ -44,7 +44,7 @@ class Checkpoints:
 
     @property
     def previous(self) -> Path:
-        """The path of the checkpoint before the last."""
+        """The path of the previous checkpoint, the one before the last."""
         return self._in("previous.safetensors")
 
     def _in(self, name: str) -> Path:
@@ -61,7 +61,7 @@ class Checkpoints:
 
     @property
     def are_of_orbax(self) -> bool:
-        """Whether there are Orbax folders, which `--checkpoints sharded` wrote before 0.1."""
+        """Whether the run has Orbax checkpoints, which development versions before 0.1 wrote."""
         return any(self._in("").glob("*.orbax"))
 
     @property
@@ -95,7 +95,7 @@ class Checkpoints:
         """Write a checkpoint with a hash of the rows, and keep its predecessor as `previous`.
 
         Raises:
-            OSError: the checkpoint cannot be written; the existing ones are kept.
+            OSError: the checkpoint cannot be written; the existing checkpoints are kept.
         """
         header = {"format": "harmonium", "version": 1, "holds": "training state"}
         header |= {"rows": fingerprint, "jax": jax.__version__}
@@ -116,16 +116,16 @@ class Checkpoints:
 
     @property
     def learned_of_rows(self) -> set[str]:
-        """The names of those fields in the checkpoint that hold results for unseen rows.
+        """The names of the fields in the checkpoint that hold results for rows not trained on.
 
-        Empty for runs without such results, and for runs of earlier versions.
+        The set is empty if the run, or an earlier version of harmonium, stored no such results.
         """
         _, header = self._found()
         return {name for name in LEARNED_OF_ROWS if header.get(name)}
 
     @property
     def fingerprint_of_rows(self) -> str | None:
-        """The hash of the rows with which the run began, or None if it is unknown."""
+        """The hash of the rows on which the run began to train, or None if it is unknown."""
         return self._found()[1].get("rows") if self.exist else None
 
     @property
@@ -171,6 +171,6 @@ def _floats(tree: Any) -> list[Any]:
 
 
 def _gathered(leaf: Any) -> Any:
-    """Gather all parts of an array in the first process; return None in all other processes."""
+    """Return an array, gathered from all processes, in the first process; None in the others."""
     array = fetched(leaf)
     return array if is_first() else None

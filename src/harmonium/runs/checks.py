@@ -1,4 +1,4 @@
-"""Checks that need the model: are rows valid for it, and are exact sums feasible?"""
+"""Checks against a model: are rows valid for its visible units, and are exact sums feasible?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..rbm import RBM
 
 
 def refuse_misfit(rows: np.ndarray, rbm: RBM, name: str, advice: str) -> None:
-    """Raise InputError if rows have a different width from the model, or invalid values.
+    """Raise InputError if rows have invalid values, or not one column for each visible unit.
 
     NaN marks a missing value; whether missing values are allowed is not checked here.
 
@@ -39,10 +39,10 @@ def refuse_misfit(rows: np.ndarray, rbm: RBM, name: str, advice: str) -> None:
 
 
 def refuse_many_states(rbm: RBM, log2_limit: int, advice: str) -> None:
-    """Raise InputError if the smaller discrete layer is too large for `--method exact`.
+    """Raise InputError if the model's discrete layers are too large for `--method exact`.
 
     Raises:
-        InputError: the layer has more than 2^limit states; the message gives their number.
+        InputError: each discrete layer has more than 2^log2_limit joint states.
     """
     enumerated = enumerable(rbm)
     if enumerated is None or (enumerated.visible.n_states or 0) > 2**log2_limit:

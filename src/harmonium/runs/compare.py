@@ -1,4 +1,4 @@
-"""Compare runs by log-likelihoods of the same rows, with paired intervals, and by their cost."""
+"""Compare runs by their log-likelihoods of the same rows, with paired intervals, and by cost."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Compared(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    """A run, the rows that it was scored on, and log p of each of these rows.
+    """A run with the rows on which it was scored, and log p of each of these rows.
 
     Attributes:
         run: the run's folder, as the user named it.
@@ -95,23 +95,23 @@ class _Scored(NamedTuple):
 
     @property
     def columns(self) -> set[str]:
-        """The names of the table columns that are modelled; empty if the rows are not a table."""
+        """The names of the modelled columns of a table; empty if the rows are not a table."""
         columns = () if self.source.columns is None else self.source.columns.columns
         return {column.name for column in columns if column.parts}
 
     @property
     def mean(self) -> float:
-        """The mean of log p over the rows, in nats."""
+        """The weighted mean of log p over the rows, in nats."""
         return float(self.log_p @ self.weights)
 
 
 def runs_in(paths: list[str]) -> list[str]:
-    """Return run folders, replacing the folder of a search by the folders of its trials."""
+    """Return these folders, with the folder of each search replaced by the folders of its runs."""
     return [str(run) for path in paths for run in trials_in(path) or [path]]
 
 
 def compare(runs: list[str], out: str | None, source: str | None = None) -> list[Compared]:
-    """Compare runs on the rows that they were scored on; return them with the best run first.
+    """Compare runs on the rows on which they were scored; return them in order, the best first.
 
     Runs that have not ended are left out if at least two others remain.
 
@@ -121,7 +121,7 @@ def compare(runs: list[str], out: str | None, source: str | None = None) -> list
         source: a file of rows named by the user, which replaces the runs' own source.
 
     Raises:
-        InputError: fewer than two runs, no finished runs, or runs scored on different rows.
+        InputError: fewer than two runs have ended, or the runs were scored on different rows.
     """
     if len(set(runs)) < 2:
         count = count_of(len(set(runs)), "run")
@@ -157,23 +157,23 @@ def _check_same_rows(best: _Scored, other: _Scored) -> None:
     differing = sorted(best.columns.symmetric_difference(other.columns))
     if differing:
         raise InputError(
-            f"{other.run}: expected the columns that {best.run} models; got others:"
+            f"{other.run}: expected the columns that {best.run} models; got other columns:"
             f" {', '.join(differing[:5])} in only one of the runs; train both on the same columns."
         )
     if not np.array_equal(best.rows, other.rows, equal_nan=True):
         raise InputError(
             f"{other.run}: expected the rows that {best.run} was scored on; got other rows; train"
-            " both on the same source with the same --validation, and the same --seed or --split."
+            " both runs on the same source, with the same --validation and --seed or --split."
         )
 
 
 def _rows_of(folder: RunFolder, source: str | None, known: dict[tuple[Any, ...], Rows]) -> Rows:
-    """Return the rows of a run's source, which is read once for all runs on the same rows.
+    """Return the rows of a run's source; read the source only once for runs on the same rows.
 
     Args:
         folder: the folder of the run.
         source: a file of rows named by the user, which replaces the run's own source.
-        known: rows of other runs by their hashes; the rows of this run are added to it.
+        known: rows of other runs, keyed by their hashes; the rows of this run are added.
     """
     # Hashes depend only on codes: two tables may have equal codes but different column names.
     hashes = tuple(folder.rows().hashes.values())
@@ -222,10 +222,10 @@ def _scored(run: str, source: str | None, known: dict[tuple[Any, ...], Rows]) ->
 
 
 def _log_z_deviations(rbm: RBM, rows: np.ndarray, weights: Any) -> np.ndarray:
-    """Return each row's log Z minus the mean of log Z over rows, in nats, shape (n,).
+    """Return the log Z of each row minus the mean log Z over rows, in nats, shape (n,).
 
-    The difference is 0 for models with a single log Z. If documents differ in length, log Z depends
-    on the length, and the summary contains only the mean of log Z.
+    The deviations are 0 for models with a single log Z. For a model of documents, log Z depends on
+    the length of the document, and the summary of the run contains only the mean of log Z.
     """
     if not takes_lengths(rbm.visible):
         return np.zeros(len(rows))
@@ -237,7 +237,7 @@ def _log_z_deviations(rbm: RBM, rows: np.ndarray, weights: Any) -> np.ndarray:
 
 
 def _beside(run: _Scored, best: _Scored) -> Compared:
-    """Compare a run with the best one, with the interval of the paired difference."""
+    """Compare a run with the best run, with an interval for the paired difference."""
     differences = best.log_p - run.log_p
     behind = float(differences @ run.weights)
     half_width = 0.0

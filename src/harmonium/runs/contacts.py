@@ -26,9 +26,9 @@ AROUND = 24
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """Two columns of the alignment, counted from 1, and the strength of their coupling.
+    """Two columns of the alignment, counted from 1, and the score of their coupling.
 
-    The distance, in Å, is taken from the structure; it is None if unknown.
+    `distance` is the distance between these sites in the structure, in Å; None if unknown.
     """
 
     column_1: int
@@ -39,7 +39,7 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class Precision:
-    """The number of contacts among the best pairs with a known distance."""
+    """The number of best pairs with a known distance, and how many of them are contacts."""
 
     pairs: int
     near: int
@@ -47,7 +47,7 @@ class Precision:
 
 @dataclass(frozen=True, kw_only=True)
 class Contacts:
-    """Pairs of sites in order of coupling strength, and how many are contacts.
+    """The pairs of sites that a model couples most strongly, and how many of them are contacts.
 
     Attributes:
         run: the folder of the run.
@@ -78,7 +78,7 @@ def contacts(
     overwrite: bool,
     display: Display,
 ) -> Contacts:
-    """Return pairs of sites in order of coupling strength; write them to a file if asked.
+    """Rank pairs of sites by the strength of their coupling; write all pairs to `out` if given.
 
     Args:
         run: the folder of a run on an alignment.
@@ -91,7 +91,7 @@ def contacts(
         display: shows progress.
 
     Raises:
-        InputError: a file that cannot be read or written.
+        InputError: a file cannot be read or written.
     """
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)
@@ -100,7 +100,8 @@ def contacts(
     n = len(sites.columns)
     if n < apart + 2:
         raise InputError(
-            f"{run}: expected pairs more than {apart} sites apart; got {n} sites; lower --apart."
+            f"{run}: expected pairs more than {apart} sites apart; got only {n} sites; lower"
+            " --apart."
         )
     known = None if structure is None else distances_of(structure, sites)
     around = typical_sequences(run, sites)
@@ -144,17 +145,17 @@ def contacts(
 
 
 def typical_sequences(run: str, sites: Sites) -> np.ndarray | None:
-    """Return a few evenly spaced sequences of the run as codes; None if their file is missing.
+    """Return about 24 evenly spaced sequences of the run as codes; None if their file is missing.
 
-    Couplings around these sequences predict contacts slightly better than couplings around
-    equally likely letters.
+    Couplings expanded around these sequences predict contacts slightly better than couplings
+    expanded around a uniform distribution of letters.
     """
     own = own_sequences(run, sites)
     return None if own is None else own[1][:: -(-len(own[1]) // AROUND)]
 
 
 def distances_of(path: str, sites: Sites) -> np.ndarray:
-    """Read a matrix of distances between sites, with NaN for pairs that the file does not list.
+    """Read a matrix of distances between sites, with NaN for pairs that are not in the file.
 
     Raises:
         InputError: the file cannot be read, or names a column that the alignment does not have.
@@ -165,7 +166,7 @@ def distances_of(path: str, sites: Sites) -> np.ndarray:
     if outside.size:
         raise InputError(
             f"{path}: expected columns of the alignment, from 1 to {sites.width:,}; got"
-            f" {outside[0]}; number them as in the alignment."
+            f" {outside[0]}; number columns as in the alignment."
         )
     whole = np.full((sites.width, sites.width), np.nan)
     whole[pairs[:, 0] - 1, pairs[:, 1] - 1] = whole[pairs[:, 1] - 1, pairs[:, 0] - 1] = table[:, -1]
@@ -173,12 +174,12 @@ def distances_of(path: str, sites: Sites) -> np.ndarray:
 
 
 def _numbers_of(path: str) -> np.ndarray:
-    """Read lines of numbers, separated by blanks or commas; skip a header of words."""
+    """Read lines of numbers, separated by spaces, commas or semicolons; skip a header line."""
     try:
         lines = Path(path).read_text("utf-8").splitlines()
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{path}: expected a text file of numbers; got none ({reason_of(error)}); check the"
+            f"{path}: expected a readable text file of numbers; got {reason_of(error)}; check the"
             " path."
         ) from None
     rows: list[list[float]] = []

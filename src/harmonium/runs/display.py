@@ -1,4 +1,4 @@
-"""A run's progress for people: a live display on a terminal, plain lines in a pipe."""
+"""Show the progress of a run: as a live display on a terminal, and as plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ SECONDS_BETWEEN_LINES = 5.0
 class PatientConsole(Console):
     """A console that is safe for text from files and survives write errors.
 
-    Names and cells cannot control the terminal, and [red] is not read as a colour. If the reader of
-    a pipe closes it (as `head` does), a terminal is closed, or a disk is full, the console stops
-    writing and the run continues.
+    Names and cells cannot control the terminal, and [red] is not interpreted as a colour. If the
+    reader of a pipe exits (as `head` does), a terminal is closed, or a disk is full, the console
+    stops writing and the run continues.
     """
 
     def __init__(self, **options: Any):
@@ -36,7 +36,7 @@ class PatientConsole(Console):
         super().__init__(**plain | options)
 
     def render(self, *args: Any, **options: Any) -> Iterator[Segment]:
-        """Yield the segments of a renderable, without control characters other than Rich's own."""
+        """Yield the segments of a renderable; replace control characters that Rich did not add."""
         for segment in super().render(*args, **options):
             if segment.control:
                 yield segment
@@ -56,9 +56,9 @@ class PatientConsole(Console):
 
 
 class _PatientFile:
-    """A stream that silences its console after an error, unless the pipe was closed.
+    """A stream that silences its console after a write error other than a broken pipe.
 
-    The command's own standard output remembers such errors, so the command ends with an error.
+    `harmonium.cli.output` records errors of standard output, so the command ends with an error.
     """
 
     def __init__(self, console: Console, stream: Any):
@@ -94,7 +94,7 @@ def short(number: float) -> str:
 
 
 def nats(number: float | None, digits: int = 2, sign: str = "") -> str:
-    """Format a number with a few decimals, or as "unknown" if it is not finite."""
+    """Format a value in nats, with `digits` decimals, or as "unknown" if it is not finite."""
     if number is None or not math.isfinite(number):
         return "unknown"
     return f"{number:{sign}.{digits}f}" if abs(number) < 1e6 else f"{number:{sign}.4g}"
@@ -103,8 +103,8 @@ def nats(number: float | None, digits: int = 2, sign: str = "") -> str:
 def describe_metrics(metrics: dict[str, Any]) -> str:
     """Format the latest log-likelihood with its interval, and the free-energy gap.
 
-    The log-likelihood is measured less often than the other metrics; an older value is shown with
-    its epoch.
+    The log-likelihood is measured less often than other metrics; if it is not from the last epoch,
+    its epoch is shown.
     """
     parts = []
     if "log_likelihood" in metrics:
@@ -121,7 +121,7 @@ def describe_metrics(metrics: dict[str, Any]) -> str:
 
 
 class Display:
-    """A callback of `fit` that shows the progress of a run; use it as a context manager."""
+    """A callback of `fit`, and a context manager, that shows the progress of a run."""
 
     def __init__(self, console: Console):
         self.console = console

@@ -1,4 +1,4 @@
-"""Runs of several models with successive seeds, trained simultaneously."""
+"""Train several models with consecutive seeds simultaneously, as one run."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def learn_together(
 
 
 def as_one(prepared: Prepared, fits: Sequence[Fit]) -> Fit:
-    """Return the fit of a run: the fit of its first model, with the state of all models.
+    """Return the fit of a run: the fit of its first model, but with the state of all models.
 
-    The run has diverged if any of its models has.
+    The run counts as diverged if any of its models has diverged.
     """
     ended = next((fit for fit in fits if fit.diverged), fits[0])
     state = prepared.joined([fit.state for fit in fits])
@@ -75,7 +75,7 @@ def summary_of_ensemble(folder: RunFolder, scores: list[ScoreSummary]) -> Ensemb
 
 
 def mean_of(scores: Sequence[ScoreSummary]) -> MeanSummary:
-    """Return the mean of the log-likelihoods of models, and its standard error over models."""
+    """Return the mean of the models' log-likelihoods, and the standard error over models."""
     values = [score.value for score in scores]
     return MeanSummary(
         value=fmean(values),

@@ -31,12 +31,11 @@ QUICK = "left out by --quick"
 
 
 def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
-    """Return the evaluation of a model, and add it to the report of the model's run.
+    """Evaluate a model; save an evaluation of a run's own rows in the run's folder and report.
 
-    Log Z is computed first; without a finite log Z there is no evaluation. Each later block may
-    fail without affecting the others. An interruption skips the remaining blocks and keeps the
-    results so far. A complete evaluation of a run's own rows is saved in the folder of the run and
-    in its report.
+    Log Z is computed first; if it is not finite, NotFiniteError is raised. A later block of scores
+    may fail without affecting the others. An interruption skips the remaining blocks and keeps the
+    results obtained so far. An interrupted or quick evaluation is not saved.
 
     Raises:
         InputError: the model or the rows cannot be read, or are incompatible.
@@ -81,9 +80,9 @@ def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
 
 
 def _add_to_report(evaluation: Evaluation, folder: RunFolder, rows: Rows, display: Display) -> None:
-    """Write an evaluation into the folder of its run, and rewrite the run's report to show it.
+    """Save an evaluation in the folder of its run, and rewrite the run's report to include it.
 
-    If the folder is read-only or its disk is full, the evaluation is still printed.
+    If this fails, as when the folder is read-only or the disk is full, only the reason is printed.
     """
     try:
         folder.write_evaluation(evaluation.to_json() | {"table": asdict(evaluation.table)})
@@ -93,7 +92,7 @@ def _add_to_report(evaluation: Evaluation, folder: RunFolder, rows: Rows, displa
 
 
 def _settings(options: EvaluationConfig, rbm: RBM) -> dict[str, Any]:
-    """Return the arguments of `log_z`; raise InputError if the model does not allow them."""
+    """Return the arguments of `log_z`; raise InputError if an exact sum is infeasible."""
     if options.method == "exact":
         advice = "leave the method out, or choose annealed"
         refuse_many_states(rbm, LARGEST_LOG2_STATES, advice)

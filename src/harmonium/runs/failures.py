@@ -1,4 +1,4 @@
-"""Describe in words why a command, or a part of a command, failed."""
+"""Describe why a command, or a part of a command, failed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _AMOUNT = re.compile(r"allocat\w+ (?:request for )?([\d.,]+) ?([KMGTPE]i?B|bytes
 
 
 class NotMeasuredError(HarmoniumError):
-    """The error if there is nothing to measure or draw; the message gives the reason."""
+    """Raised if there is nothing to measure or draw; the message gives the reason."""
 
 
 def failure_of(error: Exception) -> str:
-    """Return why something failed, as a sentence without a full stop.
+    """Return the reason why a computation failed, as a phrase without a full stop.
 
     Raises:
         Exception: the error itself, if it is a bug and HARMONIUM_DEBUG is set.
@@ -37,7 +37,7 @@ def failure_of(error: Exception) -> str:
 
 
 def memory_error(error: BaseException) -> InputError | None:
-    """Return an error with the requested memory and advice, or None for any other kind of error."""
+    """Return an InputError with advice if memory ran out, or None for any other kind of error."""
     if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
         return None
     reason = "too little memory"

@@ -1,4 +1,4 @@
-"""The final score of a model, with an error if huge parameters make the score overflow."""
+"""Compute the final score of a model; raise an error if huge parameters make it overflow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
     """Call `estimate` and return its result, a LogZ or LogLikelihood with a finite value.
 
     Raises:
-        NotFiniteError: the computation overflows float32, as happens with huge parameters.
+        NotFiniteError: the result is not finite, since huge parameters make float32 overflow.
     """
     try:
         with np.errstate(all="ignore"):
@@ -42,7 +42,7 @@ def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
 
 
 def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:
-    """Return the log Z computed at the end of the run; None if unknown or not converged."""
+    """Return the log Z that the run reported at its end; None if unknown or not converged."""
     summary = folder.summary()
     if summary is None or summary.log_z is None or takes_lengths(rbm.visible):
         return None
@@ -52,7 +52,7 @@ def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:
 def scored_by_run(
     folder: RunFolder, rbm: RBM, rows: Dataset, seconds: float, *, key: Any, progress: Any = None
 ) -> LogLikelihood:
-    """Return the log-likelihood of rows, using the run's log Z if known, else a new estimate.
+    """Return the log-likelihood of rows, with the run's log Z or, if unknown, a new estimate.
 
     Args:
         folder: the run.

@@ -1,4 +1,4 @@
-"""The folder of a run: config, metrics, model, checkpoint and pictures."""
+"""The folder of a run, with its options, metrics, model, checkpoints, summary and report."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ T = TypeVar("T", Columns, Sites)
 
 
 class RunFolder:
-    """The folder of a run. Files are written whole or not at all; metrics are added line by line.
+    """The folder of a run. Files are written whole or not at all; metrics are appended as lines.
 
-    To write more than one file, use the folder as a context manager, which locks out other
-    processes. If several processes share a run, all of them call the methods that write, but only
-    the first process writes (`by_first`).
+    To write several files, use the folder as a context manager, which prevents other commands from
+    using the run. If several processes share a run, all of them call the methods that write, but
+    only the first process writes (`by_first`).
     """
 
     def __init__(self, path: str | os.PathLike):
@@ -61,7 +61,7 @@ class RunFolder:
         self.checkpoints = Checkpoints(self.path)
 
     def __enter__(self) -> RunFolder:
-        """Lock out other processes until the context, or this process, ends.
+        """Lock the folder against other processes until the context, or this process, ends.
 
         Raises:
             InputError: another process is using the run.
@@ -80,8 +80,8 @@ class RunFolder:
             except BlockingIOError:
                 os.close(descriptor)
                 raise InputError(
-                    f"{self.path}: expected a run that no other process uses; got another process"
-                    " at work on it; wait for that process, or end it."
+                    f"{self.path}: expected a run that no other process uses; got a run in use;"
+                    " wait for the other process, or end it."
                 ) from None
             except OSError:  # the file system does not support locks
                 os.close(descriptor)
@@ -98,18 +98,18 @@ class RunFolder:
     def claim(cls, out: str | None, name: str, overwrite: bool, config: RunConfig) -> RunFolder:
         """Create the folder of a new run and write its options; no two runs get the same folder.
 
-        Without `out`, the folder is `runs/NAME` or, if that is taken, `runs/NAME-2` and so on.
+        Without `out`, the folder is `runs/NAME` or, if that exists, `runs/NAME-2` and so on.
 
         Raises:
-            InputError: `out` holds a run and `overwrite` is False, holds something other than a
-                run, or cannot be created.
+            InputError: `out` cannot be created, holds something other than a run, or holds a run
+                although `overwrite` is False.
         """
         return cls(cls._claimed(out, name, overwrite, config))
 
     @classmethod
     @by_first
     def _claimed(cls, out: str | None, name: str, overwrite: bool, config: RunConfig) -> str:
-        """Return the path of the folder that was created."""
+        """Create the folder, and return its path."""
         path = Path("runs", name.strip(". ") or "run") if out is None else Path(out)
         try:
             if out is None and not overwrite:
@@ -127,7 +127,7 @@ class RunFolder:
         return str(path)
 
     def _begin(self, config: RunConfig, overwrite: bool) -> None:
-        """Write the options, which claims the folder, and remove the files of an older run."""
+        """Write the options, which reserves the folder; if `overwrite`, remove an older run."""
         self.path.mkdir(parents=True, exist_ok=True)
         if overwrite:
             with self:
@@ -150,7 +150,7 @@ class RunFolder:
         """Return the path of one of the run's files.
 
         Raises:
-            InputError: a symbolic link leads outside the folder, where no file is read or written.
+            InputError: a symbolic link leads outside the folder; such files are not used.
         """
         return inside(self.path, name)
 
@@ -164,7 +164,7 @@ class RunFolder:
         write_whole(self.file(CONFIG), config.to_json().encode())
 
     def columns(self) -> Columns | None:
-        """Read the column types of the run's table; None if its rows are plain numbers.
+        """Read the column types of the run's table; return None if the rows are not a table.
 
         Raises:
             InputError: the file is damaged, or does not belong to the run's model.
@@ -172,16 +172,16 @@ class RunFolder:
         return self._meaning(COLUMNS, Columns.from_record)
 
     def columns_of_table(self) -> Columns:
-        """Read the column types of the run's table.
+        """Read the column types of the run's table; raise InputError if the rows are not a table.
 
         Raises:
-            InputError: the run is not on a table, or the file is damaged.
+            InputError: the run's rows are not a table, or the file is damaged.
         """
         expected = "the folder of a run on a table"
         return self._needed(self.columns(), expected, "a model of plain numbers", "TABLE")
 
     def sites(self) -> Sites | None:
-        """Read the sites of the run's alignment; None if its rows are not sequences.
+        """Read the sites of the run's alignment; return None if the rows are not sequences.
 
         Raises:
             InputError: the file is damaged, or does not belong to the run's model.
@@ -189,10 +189,10 @@ class RunFolder:
         return self._meaning(SITES, Sites.from_record)
 
     def sites_of_alignment(self) -> Sites:
-        """Read the sites of the run's alignment.
+        """Read the sites of the run's alignment; raise InputError if the rows are not sequences.
 
         Raises:
-            InputError: the run is not on an alignment, or the file is damaged.
+            InputError: the run's rows are not sequences, or the file is damaged.
         """
         expected = "the folder of a run on an alignment"
         return self._needed(self.sites(), expected, "a model of other rows", "FILE.fasta")
@@ -207,7 +207,7 @@ class RunFolder:
         return meaning
 
     def _needed(self, meaning: T | None, expected: str, content: str, source: str) -> T:
-        """Return the column types or sites; raise InputError if there are none."""
+        """Return `meaning`, the column types or sites; raise InputError if it is None."""
         if meaning is None:
             raise InputError(
                 f"{self.path}: expected {expected}; got {content}; train one with: harmonium train"
@@ -225,7 +225,7 @@ class RunFolder:
 
     @by_first
     def add_metrics(self, records: Sequence[dict[str, Any]]) -> None:
-        """Append records to the metrics file: all of them or none."""
+        """Append records to the metrics file; if this fails, append none of them."""
         lines = "".join(to_json(record) + "\n" for record in records).encode()
         with self.file(METRICS).open("ab", buffering=0) as file:
             end = os.fstat(file.fileno()).st_size
@@ -239,7 +239,7 @@ class RunFolder:
                 raise
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Read the metrics up to the first damaged line, since a crash may truncate a line."""
+        """Read the metrics before the first damaged line, since a crash may truncate a line."""
         file = self.file(METRICS)
         records = []
         content = file.read_bytes() if file.is_file() else b""
@@ -255,7 +255,7 @@ class RunFolder:
 
     @by_first
     def keep_metrics_until(self, updates: int) -> None:
-        """Drop the metrics recorded after this update, from which the run resumes."""
+        """Remove all metrics recorded after update `updates`, from which the run continues."""
         records = [record for record in self.metrics() if record["update"] <= updates]
         lines = [to_json(record) + "\n" for record in records]
         write_whole(self.file(METRICS), "".join(lines).encode())
@@ -296,7 +296,7 @@ class RunFolder:
         write_whole(self.file(SUMMARY), (to_json(summary, indent=2) + "\n").encode())
 
     def summary(self) -> Summary | None:
-        """Read the summary that the command reported; None if the run has not ended.
+        """Read the summary that `harmonium train` reported; None if the run has not ended.
 
         Raises:
             InputError: the file is damaged; the message names the field.
@@ -322,7 +322,7 @@ class RunFolder:
         write_whole(self.file(EVALUATION), (to_json(evaluation, indent=2) + "\n").encode())
 
     def evaluation(self) -> EvaluationTable | None:
-        """Read the table from the evaluation of the run's own rows; None if there is none.
+        """Read the table of the saved evaluation; None if the run has not been evaluated.
 
         Raises:
             InputError: the file is damaged; the message names the field.
@@ -332,7 +332,7 @@ class RunFolder:
 
     @by_first
     def drop_summary(self) -> None:
-        """Remove summary, report and evaluation, before the run continues and its model changes."""
+        """Remove summary, report, evaluation and ensemble, which more training makes obsolete."""
         for name in (SUMMARY, REPORT, EVALUATION, OLD_EVALUATION, ENSEMBLE):
             _remove(self.path / name)
 
@@ -341,8 +341,8 @@ def check_target(path: Path, *, overwrite: bool) -> None:
     """Raise InputError if a new run may not use a folder; change nothing on disk.
 
     Raises:
-        InputError: the path is a file, or a folder that holds a run that may not be overwritten, or
-            something other than a run.
+        InputError: the path is a file, or a folder that holds something other than a run, or a
+            folder that holds a run although `overwrite` is False.
     """
     check_folder(f"--out {path}", path)
     if not path.is_dir() or not any(path.iterdir()):
@@ -367,7 +367,7 @@ def _taken(path: Path) -> InputError:
 
 
 def _first_free(path: Path) -> Path:
-    """Create the first folder of NAME, NAME-2, NAME-3, ... that does not exist; return its path."""
+    """Create the first of the folders NAME, NAME-2, ... that does not exist; return its path."""
     candidate = path
     for number in itertools.count(2):
         try:

@@ -1,4 +1,4 @@
-"""Fill in the missing cells of a table with a model trained on such a table."""
+"""Fill in the missing cells of a table with a model of a table with the same columns."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class FilledColumn:
         name: the column's name.
         missing: the number of missing cells.
         probability: mean probability of the most probable state; None for real numbers.
-        standard_deviation: standard deviation of the draws, in the column's own unit; None for
-            states.
+        standard_deviation: mean over cells of the standard deviation of the draws, in the units of
+            the column; None if the column has states.
     """
 
     name: str
@@ -43,7 +43,7 @@ class FilledColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class UnfilledColumn:
-    """A column with missing cells that are not filled in: name, number of cells, and reason."""
+    """A column whose missing cells stay empty: its name, the number of such cells, and why."""
 
     name: str
     missing: int
@@ -52,7 +52,7 @@ class UnfilledColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Filling:
-    """The result of filling in a table: files, and the filled and unfilled columns."""
+    """The result of filling in a table: the files, the method, and the filled columns."""
 
     table: str
     run: str
@@ -80,18 +80,18 @@ def fill(
 ) -> Filling:
     """Write a table with its missing cells filled in; return what was filled.
 
-    With `draws`, this many complete tables are written, with cells drawn from p(missing |
+    If `draws` is given, `draws` complete tables are written, with cells drawn from p(missing |
     observed); otherwise each missing cell gets its best guess, or one draw if `guess` is "draw".
     The help of `harmonium impute` describes the arguments.
 
     Raises:
-        InputError: a file that cannot be read or written, a table incompatible with the run, or
-            both `guess` and `draws`.
+        InputError: a file cannot be read or written, the table is incompatible with the run, or
+            both `guess` and `draws` are given.
     """
     if draws is not None and guess != Guess.MEAN:
         raise InputError(
-            f"--as {guess}: expected it without --draws, which draws cells; got --draws"
-            f" {draws}; leave one of the two out."
+            f"--as {guess}: expected no --draws, which draws all cells; got --draws {draws};"
+            " leave one of the two out."
         )
     check_target(f"--out {out}", out, SUFFIXES, overwrite)
     rbm = load(run)
@@ -132,7 +132,7 @@ def _unfilled_columns(columns: Columns, frame: Frame) -> list[UnfilledColumn]:
 
 
 def _stacked(frames: list[Frame]) -> Frame:
-    """Return one table that contains all tables in turn, numbered from 1 in a first column."""
+    """Stack tables into one table; an added first column has the number of each table, from 1."""
     first = frames[0]
     numbers = np.repeat(np.arange(1.0, len(frames) + 1), len(first))
     columns = [RawColumn("imputation", numbers)]

@@ -1,4 +1,4 @@
-"""Describe what a run folder, a model or a data source holds."""
+"""Describe the contents of a run folder, a model file or a data source."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def info(
 
 
 def describe_model(rbm: RBM) -> dict[str, Any]:
-    """Return a model's layers, sizes and the spread of its parameters."""
+    """Return a model's layers, its number of parameters, and statistics of its weights."""
     weights = fetched(rbm.dense_weights).astype(np.float64)
     return {
         "visible": str(rbm.visible),
@@ -93,7 +93,7 @@ def _describe_run(folder: RunFolder) -> dict[str, Any]:
 
 
 def _in_words(rbm: RBM, columns: Columns) -> list[str]:
-    """Return descriptions of the first few hidden units of a table's model."""
+    """Return descriptions, in words, of the first few hidden units of a model of a table."""
     units = [unit for unit in hidden_in_words(rbm, columns) if unit.words]
     lines = [f"unit {unit.unit}: {', '.join(unit.words)}" for unit in units[:UNITS_IN_WORDS]]
     left = rbm.hidden.n_units - len(lines)

@@ -29,7 +29,7 @@ def jsonable(value: Any) -> Any:
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Encode a value as standard JSON, without NaN or infinity."""
+    """Encode a value as standard JSON, with null in place of NaN and infinity."""
     return json.dumps(jsonable(value), indent=indent, allow_nan=False)
 
 

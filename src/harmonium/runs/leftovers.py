@@ -52,10 +52,10 @@ def trials_in(path: str | os.PathLike) -> list[Path]:
 
 
 def are_of_run(folder: Path) -> bool:
-    """Return whether the files of a folder without readable options belong to a run.
+    """Return whether a folder whose options cannot be read contains only files of a run.
 
-    A full disk or a power failure may leave config.json empty. Such a folder may be replaced by a
-    new run, but a folder that may hold anything else must not be. So the folder must contain a
+    A full disk or a power failure may leave config.json empty. A new run may replace such a folder,
+    but must not replace a folder that may hold anything else. So the folder must contain a
     harmonium checkpoint, or only empty files with the names of a run's first files.
     """
     names = {path.name for path in folder.iterdir() if not path.name.endswith(PARTIAL)}

@@ -23,7 +23,7 @@ LETTERS = 6
 
 @dataclass(frozen=True, kw_only=True)
 class LetterWeight:
-    """The weight of a letter in a column of the alignment, counted from 1."""
+    """The weight of a letter in a column of the alignment; columns are counted from 1."""
 
     column: int
     letter: str
@@ -32,7 +32,7 @@ class LetterWeight:
 
 @dataclass(frozen=True, kw_only=True)
 class Motif:
-    """The motif that a hidden unit detects, and the sequences at both extremes.
+    """The motif that a hidden unit detects, and the sequences that excite it most and least.
 
     Attributes:
         unit: the index of the unit.
@@ -54,7 +54,7 @@ class Motif:
 
 @dataclass(frozen=True, kw_only=True)
 class Motifs:
-    """The strongest hidden units of a run, and the file of their picture, or None if none."""
+    """The strongest hidden units of a run, and the picture of their weights, if any was drawn."""
 
     run: str
     out: str | None
@@ -62,7 +62,7 @@ class Motifs:
 
 
 def motifs(run: str, units: int, out: str | None, overwrite: bool) -> Motifs:
-    """Return the strongest hidden units, with their largest weights and extreme sequences.
+    """Return the strongest hidden units, their largest weights, and their extreme sequences.
 
     Args:
         run: the folder of a run on an alignment.
@@ -71,7 +71,7 @@ def motifs(run: str, units: int, out: str | None, overwrite: bool) -> Motifs:
         overwrite: whether an existing file is replaced.
 
     Raises:
-        InputError: a file that cannot be read or written.
+        InputError: a file cannot be read or written.
     """
     if out is not None:
         check_target(f"--out {out}", out, (".png",), overwrite)
@@ -101,14 +101,14 @@ def motifs(run: str, units: int, out: str | None, overwrite: bool) -> Motifs:
 def _inputs(rbm: RBM, codes: np.ndarray) -> np.ndarray:
     """Return the inputs of the hidden units for each sequence.
 
-    Inputs rank sequences in the same order as hidden means, even if many means are rounded to 1.
+    Inputs rank sequences in the order of the hidden means, many of which may be rounded to 1.
     """
     visible = rbm.visible
     return in_parts(lambda rows, _: rbm.inputs_to_h(visible.encode(rows)), codes, rbm.widest)
 
 
 def _letters(weights: np.ndarray, sites: Sites) -> list[LetterWeight]:
-    """Return the letters to which a hidden unit assigns its largest weights."""
+    """Return the letters for which a hidden unit has the weights of largest magnitude."""
     flat = weights.ravel()
     return [
         LetterWeight(

@@ -1,4 +1,4 @@
-"""Options: each is defined once, with its help and its valid values.
+"""Define the options of all commands, each once, with its help and its valid values.
 
 An option is an `Annotated` type with an `AbstractOption`, on a field of a dataclass (which
 `check_options` checks) or on a parameter of a command. The command line and its help are generated
@@ -31,7 +31,7 @@ PARTS = ("auto", "train", "validation", "test")
 
 
 class NotANumberError(HarmoniumError):
-    """The error for text that is not the expected number; the parser would reword a ValueError."""
+    """Raised for text that should be a number; the parser would replace a ValueError's message."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Choice(AbstractOption):
 
 @dataclass(frozen=True)
 class Whole(AbstractOption):
-    """An option that takes a whole number from `least` to `most`, or a word."""
+    """An option that takes a whole number from `least` to `most` or, if given, the word `word`."""
 
     metavar: str = "INT"
     least: int = 1
@@ -115,7 +115,7 @@ class Whole(AbstractOption):
 
 @dataclass(frozen=True)
 class Number(AbstractOption):
-    """An option that takes a number, or a word.
+    """An option that takes a number or, if `word` is given, this word.
 
     Attributes:
         below: the exclusive upper bound; the lower bound is 0, also exclusive.
@@ -147,7 +147,7 @@ class Number(AbstractOption):
 def check_options(record: Any) -> None:
     """Check the fields of a dataclass that are annotated with an option.
 
-    None is accepted if it is the default.
+    The value None is accepted for an option whose default is None.
 
     Raises:
         InputError: an option is invalid; the message says what was expected and what to do.
@@ -173,7 +173,7 @@ def options_of(kind: Any) -> dict[str, AbstractOption]:
 
 
 def _number(text: Any, name: str, kind: type, expected: str, word: str | None) -> Any:
-    """Convert text to a number, or return it if it is the word allowed in place of a number."""
+    """Convert text to a number, unless it is `word`, which is allowed in place of a number."""
     if text == word:
         return text
     try:
@@ -198,7 +198,7 @@ def _is_text_of_number(text: Any) -> bool:
 
 
 def check_count(name: str, value: Any, least: int = 1, most: int = LARGEST_COUNT) -> None:
-    """Refuse a value that is not a whole number from `least` to `most`, 2^31 − 1 by default."""
+    """Raise InputError unless a value is a whole number from `least` to `most`."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if is_whole and least <= value <= most:
         return
@@ -218,7 +218,7 @@ def is_number(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Return a value as text, shortened if it is very long."""
+    """Return the repr of a value, shortened to 40 characters."""
     try:
         text = repr(value)
     except ValueError:  # a whole number with thousands of digits
@@ -274,7 +274,7 @@ class TextOptions:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The options that the user gave, by their names in `TextFormat`."""
+        """The options that the user gave, keyed by their names in `TextFormat`."""
         values = {option.name: getattr(self, option.name) for option in fields(self)}
         return {name: value for name, value in values.items() if value not in (None, [])}
 

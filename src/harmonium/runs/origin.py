@@ -21,7 +21,7 @@ from .train_options import RunConfig
 
 
 def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
-    """Return a run's options for reading its rows, after checking that they may be read.
+    """Return a run's options, after checking that its rows may be read.
 
     Args:
         folder: the folder of the run.
@@ -38,9 +38,9 @@ def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
         return config  # the source names no file, and reading it raises a clear error
     if not _is_own(folder, config) and not any(folder.rows().hashes.values()):
         raise InputError(
-            f"{folder.path}: expected a source whose hashes the run holds; got {config.origin},"
-            " outside the run, and no hashes: another version or user made the run; if you know"
-            f" this file and may use its rows, add --source {config.origin}."
+            f"{folder.path}: expected hashes of the run's rows, since {config.origin} is outside"
+            " the run's folder; got none: another user or version made the run; if you know this"
+            f" file and may use its rows, add --source {config.origin}."
         )
     return config
 
@@ -48,7 +48,7 @@ def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
 def check_hashes(
     folder: RunFolder, config: RunConfig, hashes: Mapping[str, str], has_columns: bool
 ) -> None:
-    """Raise InputError if rows differ from the run's, unless the user named their source.
+    """Raise InputError if rows from outside the run's folder differ from the run's own rows.
 
     Args:
         folder: the folder of the run.
@@ -67,12 +67,12 @@ def check_hashes(
     if not has_meaning or any(known[part] != digest for part, digest in hashes.items()):
         raise InputError(
             f"{config.origin}: expected the rows that {folder.path} began with; got other rows;"
-            " restore the source, or name another with --source if its rows may be used."
+            " restore the source, or name a file with --source if you may use its rows."
         )
 
 
 def _exists(origin: str) -> bool:
-    """Return whether a source may refer to something readable: a file, a folder or a pattern."""
+    """Return whether a source may be readable: a data set, an existing file, or a pattern."""
     if origin in BUILTIN or is_in_blocks(origin):
         return True
     return any(path.exists() for path in _paths(origin))

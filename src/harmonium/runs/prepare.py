@@ -1,4 +1,4 @@
-"""Create the parts of a run from its options: rows, model, method; all checks come first."""
+"""Prepare a run from its options: check the options, read the rows, and create the model."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Prepared(NamedTuple):
         return self.start_with(set())
 
     def start_with(self, parts: set[str]) -> TrainState:
-        """Return the start state with placeholders in `parts`, its fields on unseen rows."""
+        """Return the start state, with placeholders in those fields that are named in `parts`."""
         return self.joined([model._start_with(parts) for model in self.models])
 
     def joined(self, states: list[TrainState]) -> TrainState:
@@ -127,7 +127,7 @@ class Prepared(NamedTuple):
 
     @property
     def log_density(self) -> float:
-        """The mean log p of held-out rows in the source's units, minus the standardised mean."""
+        """The mean log p of held-out rows in the source's units minus that of standardised rows."""
         held_out = self.rows.parts.get("validation")
         mean = 0.0  # if the units model the columns directly
         if held_out is not None and held_out.log_density is not None:
@@ -191,7 +191,7 @@ def prepared_with(config: RunConfig, rows: Rows) -> Prepared:
 def _begun(
     config: RunConfig, rows: Rows, change: Standardization, learned: dict[str, Dataset]
 ) -> Prepared:
-    """Create the model and the method, which depend on the seed."""
+    """Create the model and the method for one seed, once options and rows have been checked."""
     key_init, key_rows, key_run = split(key_of(config.seed), 3)
     visible = rows.visible
     start = learned["train"].some(ROWS_TO_START_FROM).rows(key=key_rows)
@@ -231,7 +231,7 @@ def _check_ensemble(config: RunConfig, rows: Rows) -> None:
 
 
 def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
-    """Return the options with all defaults filled in, so that `resume` keeps them.
+    """Return the options with all defaults filled in, so that `resume` uses the same values.
 
     Raises:
         InputError: the best model is requested, but no rows are held out.
@@ -302,7 +302,7 @@ def shared_by_devices(count: int, axis: str) -> int:
 
 
 def usual_hidden(rows: int, columns: int) -> int:
-    """Return the number of hidden units for a table of this many training rows.
+    """Return the default number of hidden units for this many training rows and columns.
 
     More rows support more parameters: with 15,671 rows of 69 columns (plants), 138 hidden units
     gain 0.1 nats over 64 units; with 4,500 rows of 123 columns (adult), 200 units gain nothing
@@ -334,7 +334,7 @@ def hidden_layer(config: RunConfig) -> AbstractLayer:
     if row.rows != "codes" and config.hidden_states is not None:
         raise InputError(
             f"--hidden-units: expected no number of states for {row.name} units; got"
-            f" --hidden-states {config.hidden_states}; leave it out."
+            f" --hidden-states {config.hidden_states}; leave --hidden-states out."
         )
     return row.make(int(config.hidden), config.hidden_states)
 
@@ -343,7 +343,7 @@ def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:
     """Return the gradient method that the options specify.
 
     Raises:
-        InputError: exact training of a model with too many states.
+        InputError: exact training is requested, but the model has too many states.
     """
     if config.method == "exact":
         advice = "choose --method pcd, or a smaller --hidden"
@@ -359,8 +359,8 @@ def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
     available memory before anything is written; on other systems, the allocation itself fails.
 
     Raises:
-        InputError: a size is too large; the message names the most unusual option and the available
-            memory, or the number of updates.
+        InputError: a size is too large; the message names the option that most exceeds its default
+            and the available memory, or the number of updates.
     """
     hidden = int(config.hidden)
     chains = config.chains or USUAL["chains"]

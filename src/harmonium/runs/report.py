@@ -87,7 +87,7 @@ def rows_to_show(rows: Rows, rbm: RBM, key: Any) -> Shown:
 
 
 def rows_of_data(rows: Rows, key: Any) -> np.ndarray:
-    """Return rows of data to show: many for a table, to plot the distributions of its columns."""
+    """Return rows of data to show: rows of the scored part or, for a table, training rows."""
     name = rows.scored if rows.columns is None else "train"
     return np.asarray(rows.parts[name].some(MOST_ROWS).rows(key=key))
 

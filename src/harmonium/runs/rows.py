@@ -1,4 +1,4 @@
-"""The rows of a source as a run uses them: datasets, and a visible layer for these rows."""
+"""Read the rows of a source for a run, as datasets with a visible layer for these rows."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
 
 
 def _in_classes(visible: AbstractLayer, config: RunConfig) -> AbstractLayer:
-    """Return the visible units, as a mixture of the requested number of classes if above 1.
+    """Return the visible layer, as a mixture of classes if several classes are requested.
 
     Raises:
         InputError: the units cannot have classes.
@@ -156,22 +156,22 @@ def _in_classes(visible: AbstractLayer, config: RunConfig) -> AbstractLayer:
         return visible
     if not has_inputs_at(visible):
         raise InputError(
-            f"--classes: expected units whose parameters follow from their means; got {visible};"
+            f"--classes: expected visible units of a kind that can have classes; got {visible};"
             " leave --classes out."
         )
     return Mixture([visible] * config.classes)
 
 
 def _tree(train: Dataset) -> Tree:
-    """Return 0/1 units that depend on one another along the best tree of the training rows.
+    """Return a layer of 0/1 units whose dependences form the Chow-Liu tree of training rows.
 
-    Held-out rows are not used, since the tree is later judged on those rows.
+    Held-out rows are not used, since the model is later scored on those rows.
     """
     return Tree(train.columns, dependence_tree(train))
 
 
 def roles_of(config: RunConfig) -> dict[str, Any]:
-    """Return the columns with other roles, labels and weights, as arguments of `open_source`."""
+    """Return the columns with other roles than targets, as arguments of `open_source`."""
     return {
         "label": config.label,
         "weight": config.weight,
@@ -356,7 +356,7 @@ def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
     if known is not None and known not in fingerprints:
         raise InputError(
             f"{config.origin}: expected the rows that {folder.path} began with; got other rows;"
-            " restore the source, or name the rows as a file."
+            " restore the source, or name the file of these rows with --source."
         )
     if source is None:
         check_hashes(folder, config, hashes(rows), rows.columns is not None)
@@ -368,7 +368,7 @@ def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
 
 
 def text_format_for(file: str, run: str, options: TextOptions) -> TextFormat:
-    """Return the text format in which a command on a run reads a file.
+    """Return the text format with which a command reads a file, given a run and options.
 
     Args:
         file: the file; a run's text format does not apply to files of another format.

@@ -76,7 +76,7 @@ class Draws(NamedTuple):
         return self.rows
 
     def text(self, guard: bool = False) -> Iterator[str]:
-        """Yield the rows as FASTA or CSV text, plain rows one by one, since there may be millions.
+        """Yield the rows as FASTA or CSV text; numeric rows come one at a time, to save memory.
 
         Args:
             guard: whether to guard cells that a spreadsheet would run as formulas.
@@ -90,7 +90,7 @@ class Draws(NamedTuple):
                 yield f"{','.join(map(str, row))}\n"
 
     def write(self, out: str, run: str, guard: bool = False) -> None:
-        """Write the rows in the format of the suffix, whole or not at all.
+        """Write the rows in the format of the file's suffix; no file is left half-written.
 
         Args:
             out: the file to write.
@@ -134,7 +134,7 @@ def draw_rows(
 ) -> Draws:
     """Draw rows from a model; the help of `harmonium sample` describes the arguments.
 
-    Nothing is written; `out` is checked before the draws, which may take a long time.
+    No file is written; `out` is only checked, before rows are drawn, which may take a long time.
 
     Raises:
         InputError: an option cannot be used with this run, or `out` cannot be written.
@@ -160,7 +160,7 @@ def draw_rows(
     verdicts: list[tuple[bool, str]] = []
 
     def drawn(count: int, number: int) -> np.ndarray:
-        """Return the set of draws with this index."""
+        """Draw `count` rows; the key of the draws depends on `number`."""
         key = key_of(seed) if number == 0 else fold_in(key_of(seed), number)
         draws = drawn_rows(rbm, count, key=key, steps=sweeps, given=conditions.rows)
         verdicts.append((draws.converged, draws.message))
@@ -227,19 +227,20 @@ def _gaps_of(run: str) -> np.ndarray:
     """Return a mask of the values that are missing in the rows of a run's source.
 
     Raises:
-        InputError: the run is not a folder, or its source cannot be read or has no missing values.
+        InputError: `run` is not the folder of a run, or the run's source cannot be read or has no
+            missing values.
     """
     if not is_run(run):
         raise InputError(
-            f"--with-missing: expected the folder of a run; got {run!r}; leave it out, or name a"
-            " run folder."
+            f"--with-missing: expected the folder of a run; got {run!r}; name a run folder, or"
+            " leave --with-missing out."
         )
     rows = own_rows(RunFolder(run)).parts["train"].rows()
     gaps = np.isnan(rows)
     if not gaps.any():
         raise InputError(
             "--with-missing: expected a run on rows with missing values; got complete rows; leave"
-            " it out."
+            " --with-missing out."
         )
     return gaps
 
@@ -247,7 +248,7 @@ def _gaps_of(run: str) -> np.ndarray:
 def _missing_as_in(gaps: np.ndarray, count: int, seed: int) -> np.ndarray:
     """Return a mask of values to leave out of drawn rows, copied from random rows of the source.
 
-    So missing cells are as frequent in each column as in the source, and in the same combinations.
+    In each column, cells are then missing as often as in the source, and in the same combinations.
     The mask does not depend on the values drawn.
     """
     return gaps[np.random.default_rng(seed).integers(len(gaps), size=count)]
@@ -283,7 +284,7 @@ def read_given(given: str, rbm: RBM, text_format: TextFormat | None = None) -> n
 
 
 def picture_shape(run: str, columns: int) -> tuple[int, int] | None:
-    """Return a row's height and width as a picture: the source's, else a square, else None."""
+    """Return the height and width of a row as a picture: as in the source, else square, or None."""
     if is_run(run):
         folder = RunFolder(run)
         summary = folder.rows()

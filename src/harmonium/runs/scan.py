@@ -21,7 +21,7 @@ SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """A single mutant, such as A12G, and log p(mutant) − log p(sequence), in nats."""
+    """A single mutant, such as A12G, and its score log p(mutant) − log p(sequence), in nats."""
 
     mutant: str
     score: float
@@ -63,8 +63,7 @@ def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> Sc
         overwrite: whether an existing file is replaced.
 
     Raises:
-        InputError: a file that cannot be read or written, or a sequence that does not
-            match the alignment.
+        InputError: a file cannot be read or written, or the sequence does not match the alignment.
     """
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)

@@ -1,4 +1,4 @@
-"""Records from files, checked as a whole: JSON is parsed into frozen dataclasses.
+"""Read records from JSON files into frozen dataclasses, and check the types of all fields.
 
 The types of a dataclass's fields are the schema. A field missing from a file takes its default,
 since files from earlier versions lack newer fields; names unknown to the dataclass are ignored,
@@ -33,7 +33,7 @@ _WORDS = {
 
 
 class Misfit(Exception):  # noqa: N818  (the reader of the file turns it into an error)
-    """An exception for a value whose type does not match its field.
+    """Raised for a value whose type does not match the type of its field.
 
     Attributes:
         place: the path of names and indices to the value.

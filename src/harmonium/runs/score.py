@@ -51,7 +51,7 @@ class RowScore:
 
 @dataclass(frozen=True, kw_only=True)
 class SequenceScore:
-    """The score of a sequence, with the sequence's name."""
+    """The score of a sequence: its name, and its log p in nats."""
 
     name: str
     log_p: float
@@ -113,7 +113,7 @@ def score_table(
     The help of `harmonium score` describes the arguments.
 
     Raises:
-        InputError: a file that cannot be read or written, or a table incompatible with the run.
+        InputError: a file cannot be read or written, or the table is incompatible with the run.
     """
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)
@@ -193,7 +193,7 @@ def score_sequences(
     """Score each sequence of a file by log p, as `score_table` scores rows.
 
     Raises:
-        InputError: a file that cannot be read or written, or sequences incompatible with the run.
+        InputError: a file cannot be read or written, or the sequences do not match the run's sites.
     """
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)

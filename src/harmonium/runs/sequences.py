@@ -1,4 +1,4 @@
-"""Read and write the sequences of a run on an alignment: given, drawn or scored sequences."""
+"""Read and write sequences for a run on an alignment: the run's own, and given or drawn ones."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def given_rows(given: str, sites: Sites) -> np.ndarray:
 
 
 def fasta_of(words: list[str], names: list[str] | None = None) -> str:
-    """Return sequences as FASTA text; sequences without names are numbered."""
+    """Return sequences as FASTA text; without `names`, the sequences are numbered."""
     titles = [f"sample_{i + 1}" for i in range(len(words))] if names is None else names
     return "".join(f">{title}\n{word}\n" for title, word in zip(titles, words, strict=True))
 

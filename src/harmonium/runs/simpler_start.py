@@ -1,21 +1,21 @@
-"""Simpler models; a run restarts from one that scores better than the model of the run.
+"""Restart a run from a simpler model if this model scores better than the model of the run.
 
 A run starts from independent columns. For four kinds of data, another start is better:
 
-- Columns that nearly repeat one another, with few rows: a tree expresses this with one number per
-  column. On 124 rows of 512 chemical fingerprints (benchmarks/obvious.py), a run that started from
-  independent columns was 30 to 100 nats below the tree; a run that started from the tree was 9 nats
-  above the tree.
+- Columns that nearly repeat one another, with few rows: a tree represents such columns with few
+  parameters. On 124 rows of 512 chemical fingerprints (benchmarks/obvious.py), a run that started
+  from independent columns scored 30 to 100 nats below the tree; a run that started from the tree
+  scored 9 nats above the tree.
 - Rows that fall into well-separated classes: Gibbs chains do not cross from one class to another. A
-  mixture of products is one hidden unit with a state for each class.
+  mixture of product distributions is an RBM with a single hidden unit, with a state for each class.
 - Columns with three-way but no pairwise interactions: near W = 0 the gradient vanishes, whereas EM
   for a mixture starts away from 0.
 - Numbers whose variance differs from class to class, such as salaries by grade: hidden units with
   few states change the mean of a number but not its variance. On 142 rows of the wine data, a run
-  from one covariance was 0.9 nats below a mixture in which each class has its own covariance.
+  with one covariance scored 0.9 nats below a mixture in which each class has its own covariance.
 
-For other data, hidden units do better, so a run restarts only if the simpler model is better on
-rows that neither model has seen.
+For other data, a model with many hidden units is better, so a run restarts only if the simpler
+model scores better on rows that neither model has seen.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class SimplerIsBetterError(Exception):
     """
 
     def __init__(self, simpler: SimplerStart, score: float, other: float):
-        """Describe the decision by the mean scores of the simpler and the run's model, in nats."""
+        """Record the decision, with mean scores, in nats, of the simpler and of the run's model."""
         self.options = simpler.options
         self.note = (
             f"the model begins from {simpler.words}, which on unseen rows scores {score:.2f} nats"
@@ -137,7 +137,7 @@ class SimplerCheck:
         self.may_be_mixture &= has_inputs_at(rows.visible)
 
     def __call__(self, report: Report) -> None:
-        """Compare scores from the run's cross-validation, once that has been done.
+        """Compare scores from the run's cross-validation, once the cross-validation has ended.
 
         Raises:
             SimplerIsBetterError: a simpler model is better by more than chance allows.
@@ -230,7 +230,7 @@ class SimplerCheck:
                 yield from mixtures.best(target=target + log_volume, less=log_volume)
 
     def _visible_of_mixtures(self) -> Iterator[tuple[AbstractLayer, dict[str, Any]]]:
-        """Yield visible layers for mixtures, with their options: the run's layer, also ungrouped.
+        """Yield the visible layers to try in mixtures, with the options that select each layer.
 
         Groups of exclusive columns in all rows need not be the best description within a class, so
         a layer with groups is also tried without them.
@@ -250,10 +250,10 @@ def _tree(
     *,
     pseudo: bool,
 ) -> SimplerStart:
-    """Return the best tree of columns, with its scores on rows that it has not seen.
+    """Return the Chow-Liu tree of the columns, with its scores on rows left out of the fit.
 
     The scores are computed from counts, not with a model: each fold has its own tree, for which JAX
-    would compile separate programs, in 3 to 70 seconds altogether.
+    would have to compile its own program, which would take 3 to 70 seconds altogether.
 
     Args:
         x: rows of 0 and 1.
@@ -271,9 +271,9 @@ def _tree(
 def _pseudo_log_p(
     forest: DependenceForest, rows: Float[np.ndarray, "rows columns"]
 ) -> Float[np.ndarray, " rows"]:
-    """Return Σ_i log p(x_i | all other x) of rows of 0 and 1, in nats.
+    """Return Σ_i log p(x_i | all other x) of each row of 0s and 1s, in nats.
 
-    If x_i changes, the terms of the links from i to its parent and to its children change too.
+    If x_i changes, the terms of log p for the links from i to its parent and children change.
     """
     other = 1.0 - rows
     change = np.zeros(rows.shape)  # change of log p(x) if only x_i takes its other value
@@ -370,7 +370,7 @@ class _Mixtures:
         yield SimplerStart(words, options, values)
 
     def _tried(self, target: float) -> dict[int, tuple[list[Mixture], list[np.ndarray]]]:
-        """Return the results of `of` by number of classes, increased as long as that may help."""
+        """Return the results of `of` for increasing numbers of classes, while more may help."""
         seen = len(self.rows) - max(map(len, self.left_out))
         most = MOST_OF_NUMBERS if self.are_of_numbers else math.inf
         tried: dict[int, tuple[list[Mixture], list[np.ndarray]]] = {}

@@ -1,4 +1,4 @@
-"""Rows of files larger than memory, as a run uses them: a stream, and a sample of its rows."""
+"""Read files larger than memory for a run: as a stream of rows, and as a sample of these rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_HELD_OUT = 10_000  # limit on held-out rows, unless a fraction is given
 
 
 def is_streamed(config: RunConfig) -> bool:
-    """Return whether rows are read during training: if requested, or if memory is too small."""
+    """Return whether rows are read during training: if requested, or for many or large files."""
     if config.window != "auto":
         return config.window > 0
     source = config.origin
@@ -47,8 +47,8 @@ def size_of(source: str) -> int:
 def opened(config: RunConfig) -> tuple[Table, Stream]:
     """Return a table of some rows of a source, and a stream of all its rows.
 
-    The meaning of the numbers is inferred from the rows of the table, which come from all blocks;
-    rows read later with invalid values raise an error.
+    The type of the values is inferred from the rows of the table, which come from all blocks; a row
+    that is read later and has an invalid value raises an error.
 
     Raises:
         InputError: the source cannot be read in blocks, or does not hold plain numbers.
@@ -94,7 +94,7 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
 def parts_of_stream(
     config: RunConfig, table: Table, stream: Stream
 ) -> tuple[dict[str, Dataset], Stream, tuple[str, ...]]:
-    """Return datasets for evaluation, the stream of training rows, and notes on both."""
+    """Return datasets for evaluation, the stream of training rows, and notes on these rows."""
     fraction = USUAL_FRACTION if config.validation == "auto" else float(config.validation)
     count = round(fraction * len(stream))
     count = min(count, MOST_HELD_OUT) if config.validation == "auto" else count

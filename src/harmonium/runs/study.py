@@ -1,7 +1,7 @@
 """The trials of `harmonium tune`: an Optuna study shared by any number of processes.
 
-Optuna's storage (an SQLite file) gives each trial to one process. Optuna's heartbeat detects that a
-process has ended, and its retry callback then requeues the trial for any free process.
+Optuna's storage (an SQLite file) assigns each trial to one process. Optuna's heartbeat detects that
+a process has ended; Optuna's retry callback then requeues the trial for any free process.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SURPLUS = "surplus"
 
 @dataclass(frozen=True, kw_only=True)
 class TrialScore:
-    """The log-likelihood of held-out rows, in nats per row, with its known errors.
+    """The log-likelihood of held-out rows, in nats per row, with standard errors if known.
 
     Attributes:
         value: the log-likelihood; for an ensemble, the mean over its models.
@@ -98,7 +98,7 @@ class TrialResult(AbstractResult):
 
 
 class Problem(NamedTuple):
-    """A trial that could not be run: it fails, and is requeued when the search is restarted."""
+    """Why a trial could not be run; the trial is requeued when the search is restarted."""
 
     message: str
 
@@ -177,7 +177,7 @@ class Study:
             study.tell(trial.number, state=states.FAIL)
 
     def trials(self) -> dict[int, Any]:
-        """Return Optuna's last attempt at each trial, by the number of the trial's folder."""
+        """Return Optuna's last attempt at each trial, keyed by the number of the trial's folder."""
         attempts = self.study.get_trials(deepcopy=False)
         folders = self._folders(attempts)
         latest: dict[int, Any] = {}
@@ -188,7 +188,7 @@ class Study:
         return latest
 
     def _folders(self, attempts: list[Any]) -> dict[int, int]:
-        """Return the folder number of each trial, by Optuna's number of its first attempt."""
+        """Return the folder number of each trial, keyed by Optuna's number of the first attempt."""
         first = [
             attempt.number
             for attempt in attempts
@@ -262,7 +262,7 @@ class Study:
             raise
 
     def _sampler(self, number: int) -> Any:
-        """Return a sampler for one trial, whose random draws depend on no other process."""
+        """Return the sampler for a trial, with a seed that depends only on the trial's number."""
         samplers = self.optuna.samplers
         seed = int(np.random.SeedSequence([0, number]).generate_state(1)[0])
         if self.spec.sampler == "tpe":
@@ -286,8 +286,8 @@ class Study:
             self.study.set_user_attr(ROWS, fingerprint)
         elif known != fingerprint:
             raise InputError(
-                f"{folder.path}: expected the rows of all trials; got other rows; restore the"
-                " source, remove this folder, and start again."
+                f"{folder.path}: expected the same rows as in other trials; got different rows;"
+                " restore the source, remove this folder, and start again."
             )
 
 

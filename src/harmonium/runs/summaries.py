@@ -45,7 +45,7 @@ class LogZSummary:
 
     @classmethod
     def of(cls, log_z: LogZ) -> LogZSummary:
-        """Return the summary of log Z, with log weights reduced to one-sided estimates."""
+        """Return the summary of log Z, with one-sided estimates in place of the log weights."""
         record = log_z._asdict()
         forward = record.pop("forward")
         reverse = record.pop("reverse")
@@ -100,7 +100,7 @@ class BaselineSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreSummary:
-    """A log-likelihood in nats per row, with its 95 % interval and the name of the scored rows."""
+    """The mean log-likelihood of rows, in nats per row, with its 95 % interval and baselines."""
 
     value: float
     low: float | None
@@ -144,10 +144,10 @@ class ScoreSummary:
         )
 
     def part_of(self, parts: Mapping[str, T], run: Path) -> T:
-        """Return the part of the run's source that was scored.
+        """Return the part of the rows, such as the test rows, that was scored.
 
         Raises:
-            ModelFileError: the source has no rows of this name.
+            ModelFileError: the run's source has no part of this name.
         """
         if self.rows in parts:
             return parts[self.rows]
@@ -160,7 +160,7 @@ class ScoreSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class MeanSummary:
-    """The mean log-likelihood of the models of an ensemble."""
+    """The log-likelihood of rows, in nats per row, averaged over the models of an ensemble."""
 
     value: float
     stderr_models: float | None
@@ -259,7 +259,7 @@ class EvaluationTable:
 
 @dataclass(frozen=True, kw_only=True)
 class _Evaluated:
-    """The part of the file of an evaluation that the report needs."""
+    """The part of evaluation.json that the report of a run needs."""
 
     table: EvaluationTable
 
@@ -273,5 +273,5 @@ class _Progress:
 
 
 def is_record(value: Any) -> bool:
-    """Return whether a value is a record of metrics: names with numbers, or None if infinite."""
+    """Return whether a value is a record of metrics: a dict of numbers (None if not finite)."""
     return fits(value, _Progress) and fits(value, dict[str, float | None])

@@ -195,8 +195,8 @@ def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) ->
     epochs = updates / config.updates_an_epoch(len(prepared.plan.rows))
     if config.epochs is not None and config.epochs < epochs:
         raise InputError(
-            f"--epochs: expected at least the {epochs:g} epochs made; got {config.epochs:,}; give a"
-            " larger number, or train a new model."
+            f"--epochs: expected at least the {epochs:g} epochs already made; got"
+            f" {config.epochs:,}; give a larger number, or train a new model."
         )
 
 
@@ -261,7 +261,7 @@ def learn(
     watch: Watch | None,
     callbacks: Sequence[Callback] = (),
 ) -> list[Fit]:
-    """Train the models of a run, with metrics, display and checkpoints; return each fit."""
+    """Train the models of a run, with checkpoints and a progress display; return their fits."""
     called = [checkpointer.convert, checkpointer, display, *callbacks]  # save before showing
     if watch is not None:
         called.append(lambda report: watch.update(report, checkpointer.rbm))
@@ -293,7 +293,7 @@ def finish(
     watch: Watch | None,
     check: SimplerCheck | None = None,
 ) -> Summary:
-    """Score a run that has ended, and write its report; return its summary.
+    """Score a run whose training has ended, write its report, and return its summary.
 
     Raises:
         SimplerIsBetterError: a simpler model scores better.
@@ -330,7 +330,7 @@ def finish(
 
 
 def contents(checkpointer: Checkpointer, shown: Shown, summary: Summary | None) -> dict[str, Any]:
-    """Return the current contents of a run's report."""
+    """Return the contents of a run's report, with the model and metrics reached so far."""
     prepared = checkpointer.prepared
     return content_of_run(
         checkpointer.folder, prepared.config, prepared.rows, checkpointer.rbm, shown, summary
@@ -340,7 +340,7 @@ def contents(checkpointer: Checkpointer, shown: Shown, summary: Summary | None) 
 def reported(
     checkpointer: Checkpointer, shown: Shown, summary: Summary, watch: Watch | None
 ) -> Summary:
-    """Write the report of a run, and return the run's summary with the report's path.
+    """Write the report of a run; return the summary with the path of the report added.
 
     Raises:
         OSError: the report cannot be written.
@@ -357,7 +357,7 @@ def scored(
     checkpointer: Checkpointer,
     score: Callable[[RBM], FinalScore],
 ) -> Summary:
-    """Return the summary of a run with its score and the scores of an ensemble's other models.
+    """Score the model of a run, or all models of an ensemble; return the summary with the scores.
 
     Args:
         summary: the summary without a score.
@@ -391,7 +391,7 @@ def seconds_to_score(learning: float) -> float:
 
 
 class FinalScore(NamedTuple):
-    """The score of a model: log Z and the log-likelihood of rows, or the reason for having none."""
+    """The score of a model: log Z and the log-likelihood of rows, or why there is no score."""
 
     log_z: LogZSummary | None = None
     log_likelihood: ScoreSummary | None = None
@@ -399,7 +399,7 @@ class FinalScore(NamedTuple):
 
 
 def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) -> FinalScore:
-    """Return log Z and the log-likelihood of the rows to score, or why one is not finite."""
+    """Return log Z and the log-likelihood of the rows to score, or why there is no score."""
     name, rows = prepared.scored
     # The key does not depend on the run's seed, so all runs are scored on the same binary draws of
     # grey levels, and `harmonium evaluate` returns the same number.

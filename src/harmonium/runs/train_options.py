@@ -1,4 +1,4 @@
-"""The options of `harmonium train`, as the folder of a run stores them."""
+"""The options of `harmonium train`, which are stored in the folder of each run."""
 
 from __future__ import annotations
 
@@ -266,13 +266,15 @@ class RunConfig:
     folder: str | None = None
 
     def __post_init__(self):
-        """Check each option on its own; options that depend on the rows are checked later.
+        """Check the options that can be checked without the rows; others are checked later.
 
         Raises:
             InputError: an option is invalid; the message says what was expected and what to do.
         """
         if not isinstance(self.source, str):
-            raise InputError(f"SOURCE: expected a name; got {self.source!r}; name a data set.")
+            raise InputError(
+                f"SOURCE: expected the name of a data set or file; got {self.source!r}; {CORRECT}."
+            )
         for option in fields(self):
             text = getattr(self, option.name)
             if isinstance(text, str) and "\0" in text:  # no file name may contain one
@@ -284,8 +286,8 @@ class RunConfig:
         )
         if not are_words or not isinstance(self.columns, str | None):
             raise InputError(
-                "--columns: expected a file, and kinds by column; got"
-                f" {self.columns!r}, {self.kinds!r}; {CORRECT}."
+                "--columns: expected a file name in columns, and names of types in kinds; got"
+                f" {self.columns!r} and {self.kinds!r}; {CORRECT}."
             )
         object.__setattr__(self, "missing", list(self.text_format.missing))  # a list, as in JSON
         check_options(self)
@@ -297,7 +299,7 @@ class RunConfig:
 
     @property
     def text_format(self) -> TextFormat:
-        """The options on how a text file is read."""
+        """The options for reading a text file."""
         from ..tables.text_format import TextFormat
 
         return TextFormat(**{name: getattr(self, name) for name in TEXT_OPTIONS})
@@ -313,10 +315,10 @@ class RunConfig:
 
     @property
     def origin(self) -> str:
-        """The source as a path valid in any folder, resolved from where the command was typed.
+        """The path of the source, which is valid in any working folder.
 
-        If no file exists there, the source is returned as typed: a built-in data set, or a file in
-        the current folder.
+        The path starts with the folder where the run was started. If it does not exist, the source
+        is returned as typed: a built-in data set, or a file in the current folder.
         """
         from ..data.block_files import is_in_blocks
         from ..data.builtin import BUILTIN
@@ -332,7 +334,7 @@ class RunConfig:
 
     @property
     def command(self) -> str:
-        """The command line of a run with these options, omitting options at their defaults."""
+        """The command line of a run with these options, without options at their defaults."""
         words = ["harmonium", "train", self.source]
         for name, option in options_of(RunConfig).items():
             value = getattr(self, name)

@@ -1,4 +1,4 @@
-"""Many runs on one source, shared among processes, with options from a sampler or a grid."""
+"""Search for the best options by many runs on one source, shared among processes."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def tune(path: str, out: str | None, processes: int, display: Display) -> Search
 
 
 def check_source(spec: SearchSpec) -> None:
-    """Raise InputError if the folder is not a search, or trials could not be compared.
+    """Raise InputError if the folder cannot be used, or if no rows are held out to rank trials.
 
     A search that has begun is not checked again.
 
@@ -112,13 +112,13 @@ def check_source(spec: SearchSpec) -> None:
     rows = rows_of_run(spec.config(firsts))
     if "validation" not in rows.parts and not rows.exhaustive:
         raise InputError(
-            f"{spec.path}: source: expected rows to hold out, by which the best trial is chosen;"
-            " got none; give more rows, or validation = 0.2 in [options]."
+            f"{spec.path}: source: expected held-out rows, by which trials are ranked; got none;"
+            " give more rows, or write validation = 0.2 in [options]."
         )
 
 
 def work(news: News) -> None:
-    """Run trials until all have ended; wait for other processes' trials, in case one fails."""
+    """Run trials until all have ended; wait for trials of other processes, which may fail."""
     study = news.study
     shapes: set[tuple[Any, ...]] = set()
     waits = False
@@ -198,7 +198,7 @@ class Pruner:
         """Report the log-likelihood of a run to Optuna.
 
         Raises:
-            EndedEarly: the run is below the median of the trials that have reached this epoch.
+            EndedEarly: the best value so far is below the median of other trials at this epoch.
         """
         value = report.metrics.get(SCORE)
         if value is None:
@@ -239,8 +239,8 @@ def score_of(folder: RunFolder, summary: Summary) -> TrialScore | None:
         values = [record[SCORE] for record in folder.metrics() if record.get(SCORE) is not None]
         if not values:
             raise InputError(
-                f"{folder.file(METRICS)}: expected log-likelihoods; got none; remove the folder,"
-                " and start again."
+                f"{folder.file(METRICS)}: expected log-likelihoods; got none; remove the folder of"
+                " this trial, and start the search again."
             )
         return TrialScore(value=max(values))
     score = summary.log_likelihood
@@ -282,7 +282,7 @@ class News:
             display.say(f"{len(self.known)} of {spec.trials} trials in {spec.folder} are finished")
 
     def ended(self) -> dict[int, Any]:
-        """Return the trials that have ended, by folder number."""
+        """Return the trials that have ended, keyed by folder number."""
         trials = self.study.trials().items()
         return {number: trial for number, trial in trials if has_ended(trial)}
 
@@ -360,10 +360,10 @@ def summary_of(study: Study) -> Search:
 
 
 def work_together(news: News, path: str, processes: int) -> None:
-    """Start processes that run trials, and report their progress until they end.
+    """Start processes that run trials, and report progress until all processes have ended.
 
-    The processes run in separate sessions, so Ctrl-C reaches only this process, which then sends
-    each of them one signal to save its trial and end.
+    The processes run in separate sessions, so Ctrl-C reaches only the present process, which then
+    sends one signal to each of the others, so that they save their trials and exit.
 
     Raises:
         InputError: none of the processes could continue.
@@ -393,7 +393,7 @@ def work_together(news: News, path: str, processes: int) -> None:
         news.display.say(f"process {child.pid} ended with {child.returncode}: {line or 'killed'}")
     if len(news.ended()) < spec.trials and len(failed) == processes:
         raise InputError(
-            "--processes: expected processes that run trials; got only failed processes; start"
+            "--processes: expected processes that run trials; got a failure of every process; start"
             " the search again to continue it."
         )
 

@@ -1,4 +1,4 @@
-"""Read and check the file of `harmonium tune`: fixed options, searched options, and the method."""
+"""Read and check the file of `harmonium tune`: fixed options, searched options, and sampler."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Searched(Protocol):
     """The values to try for an option."""
 
     def suggest(self, trial: Any, name: str) -> Any:
-        """Return the option's value for an Optuna trial, always the same for the same trial."""
+        """Return the option's value for an Optuna trial; repeated calls return the same value."""
         ...
 
     @property
     def to_check(self) -> list[Any]:
-        """Values whose validity implies that all values to try are valid."""
+        """The values to check: if these are valid, so are all values to try."""
         ...
 
 
@@ -77,13 +77,13 @@ class Between(NamedTuple):
 
     @property
     def to_check(self) -> list[Any]:
-        """Both ends of the range: an option that allows both also allows all values in between."""
+        """Both ends of the range: if both are valid, so are all values in between."""
         return [self.low, self.high]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSpec:
-    """A search for the best options by many runs.
+    """The specification of a search for the best options by many runs.
 
     Attributes:
         path: the file that describes the search.
@@ -107,7 +107,7 @@ class SearchSpec:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The settings that must not change when a search continues; the number of trials can."""
+        """The settings that must not change when a search continues; `trials` may change."""
         search = {
             name: [type(values).__name__, list(values)] for name, values in self.search.items()
         }
@@ -120,7 +120,7 @@ class SearchSpec:
         return RunConfig(source=self.source, **(self.options | named))
 
     def point(self, number: int) -> dict[str, Any]:
-        """Return the point of the grid for a trial; the points are in a random but fixed order.
+        """Return a trial's point of the grid; trials take the points in a fixed random order.
 
         This order spreads the first trials of a long search over the grid.
         """
@@ -200,7 +200,7 @@ def _known(label: str, name: str, names: tuple[str, ...], expected: str) -> None
 
 
 def _checked(label: str, source: str, options: dict[str, Any], name: str) -> None:
-    """Check these options together, reporting any error under the name of one option."""
+    """Check these options together; in an error message, `label` replaces the option's name."""
     field = FIELDS.get(name, "")
     value = options.get(field)
     is_word = field in OPTIONS and not isinstance(OPTIONS[field], Whole | Number)
@@ -216,7 +216,7 @@ def _checked(label: str, source: str, options: dict[str, Any], name: str) -> Non
 
 
 def _options(path: str, source: str, table: dict[str, Any]) -> dict[str, Any]:
-    """Return the fixed options in the file, by their names in `RunConfig`."""
+    """Return the fixed options in the file, keyed by their names in `RunConfig`."""
     given: dict[str, Any] = {}
     for name, value in table.items():
         label = f"{path}: [options] {name}"
@@ -235,7 +235,7 @@ def _options(path: str, source: str, table: dict[str, Any]) -> dict[str, Any]:
 def _search(
     path: str, source: str, fixed: dict[str, Any], table: dict[str, Any]
 ) -> dict[str, Searched]:
-    """Return the searched options in the file, by their long names."""
+    """Return the searched options in the file, keyed by their names on the command line."""
     if not table:
         raise InputError(
             f"{path}: [search]: expected options to search; got none; name what to try, such as lr"
@@ -248,11 +248,12 @@ def _search(
         if name in OF_ROWS:
             raise InputError(
                 f"{label}: expected an option that does not change how rows are scored; got"
-                f" --{name}; trials that differ in it cannot be compared: fix it in [options]."
+                f" --{name}; set it in [options], so that trials can be compared."
             )
         if FIELDS[name] in fixed:
             raise InputError(
-                f"{label}: expected the option in one table; got it in [options] too; remove one."
+                f"{label}: expected the option in one table; got it in [options] too; remove it"
+                " from one of them."
             )
         search[name] = _searched(label, name, values)
         for value in search[name].to_check:
@@ -277,7 +278,7 @@ def _searched(label: str, name: str, values: Any) -> Searched:
     log = values.get("log", False)
     option = OPTIONS[FIELDS[name]]
     if not isinstance(option, Whole | Number):
-        raise InputError(f"{label}: expected a list; got a range; its values are not numbers.")
+        raise InputError(f"{label}: expected a list; got a range; list the values to try.")
     is_whole = isinstance(option, Whole)
     if not is_whole and all(isinstance(end, int) for end in (low, high)):
         low = float(low)
@@ -290,7 +291,7 @@ def _searched(label: str, name: str, values: Any) -> Searched:
     if not low < high or not isinstance(log, bool) or (log and not low > 0):
         raise InputError(
             f"{label}: expected low below high, and above 0 with log = true; got {values!r};"
-            " correct it."
+            " correct the range."
         )
     return Between(low, high, log, is_whole)
 
@@ -306,8 +307,8 @@ def _sampler(path: str, sampler: Any, search: dict[str, Searched]) -> str:
         )
     if sampler == "grid" and ranges:
         raise InputError(
-            f"{path}: sampler: expected lists only, for a grid; got a range of {ranges[0]}; choose"
-            " random or tpe."
+            f"{path}: sampler: expected lists only, for a grid; got a range of {ranges[0]}; give a"
+            " list, or choose random or tpe."
         )
     return sampler
 
@@ -333,7 +334,7 @@ def _trials(path: str, trials: Any, sampler: str, search: dict[str, Any]) -> int
     if points is not None and number > points:
         raise InputError(
             f"{label}: expected at most {count_of(points, 'trial')}, one for each point of the"
-            f" grid; got {number:,}; leave it out, or lower it."
+            f" grid; got {number:,}; leave trials out, or lower the number."
         )
     return number
 

@@ -1,8 +1,8 @@
-"""Watch a run in a browser: a web server of one page, by default only for this computer.
+"""Serve a page on which a run can be watched, by default only from this computer.
 
-The page requests updates every second, and the run answers with data that it already has: nothing
-is measured for the page, and watching does not affect the result. Every address of the server
-begins with a secret token that is printed once; all other addresses are refused.
+The page requests updates every second, and the server sends data that the run already has: nothing
+is measured for the page, and watching does not affect the result. Every path on the server begins
+with a secret token, which is printed once; requests for other paths are refused.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Watch:
     """
 
     def __init__(self, address: str = LOOPBACK):
-        """Start to listen, so that an address in use is noticed before the run begins.
+        """Open the server's socket, so that an address in use is noticed before the run begins.
 
         Args:
             address: ADDRESS or ADDRESS:PORT. Other computers can see the run only if the address is
@@ -80,7 +80,7 @@ class Watch:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(
                 f"--watch-on {address}: expected an address of this computer with a free port, such"
-                f" as 127.0.0.1:8000; got {address} ({reason}); give another."
+                f" as 127.0.0.1:8000; got {address} ({reason}); give another address."
             ) from None
         name = socket.gethostname() if _is_any(host) else host
         if ":" in name:  # an IPv6 address, whose colons do not mark the port
@@ -110,7 +110,7 @@ class Watch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop the server, after any open page that lacks the final report has received it."""
+        """Stop the server; first wait a few seconds for an open page to fetch the final report."""
         self.close_door()
         if self.report is not None and self.is_watched:
             self.goodbye.wait(SECONDS_TO_SAY_GOODBYE)
@@ -145,7 +145,7 @@ class Watch:
 
     @property
     def is_watched(self) -> bool:
-        """Whether a page has sent a request in the last seconds."""
+        """Whether a page has sent a request in the last ten seconds."""
         return time.monotonic() - self.asked < SECONDS_OF_INTEREST
 
     def begin(self, content: dict[str, Any]) -> None:
@@ -156,7 +156,7 @@ class Watch:
             self.model = content["model"]
 
     def update(self, report: Report, rbm: RBM) -> None:
-        """Store a report of `fit` and, from time to time, its model in the coding of the source."""
+        """Store a report of `fit` and, every few seconds while watched, the model `rbm`."""
         is_due = time.monotonic() - self.model_at > SECONDS_BETWEEN_MODELS
         model = None
         if is_due and self.is_watched and np.isfinite(rbm.dense_weights).all():  # JSON has no NaN
@@ -185,7 +185,7 @@ class Watch:
             self.progress = {**self.progress, "stage": stage}
 
     def end(self, content: dict[str, Any]) -> None:
-        """Replace the page's content by the final report."""
+        """Replace the contents of the page with the final report."""
         with self.lock:
             self.report = content
 
@@ -227,10 +227,10 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def accepts(self, host: str) -> bool:
-        """Return whether a request's Host is this server's name; other names suggest an attack.
+        """Return whether a request's Host header names this server; other names are suspicious.
 
-        (A foreign page can point its own host name to 127.0.0.1 and so send requests from its
-        visitor's browser; such a page does not know the secret token either.)
+        (In a DNS rebinding attack, a foreign page points its own host name to 127.0.0.1 and sends
+        requests from its visitor's browser; but such a page does not know the secret token.)
         """
         before, _, port = host.rpartition(":")
         is_alone = host.endswith("]") or not port.isdigit()  # [::1] contains colons

@@ -20,7 +20,7 @@ OTHER_NAME = "choose another name"
 
 
 def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) -> None:
-    """Raise InputError if a file has an unknown format, or exists and may not be overwritten.
+    """Raise InputError if a file cannot be written in these formats, or must not be overwritten.
 
     Args:
         name: the name of the file in error messages.
@@ -38,7 +38,7 @@ def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) 
     if not path.absolute().parent.is_dir():
         raise InputError(
             f"{name}: expected a file in a folder that exists; got no folder"
-            f" {str(path.parent)!r}; make it first."
+            f" {str(path.parent)!r}; create this folder first."
         )
     if path.exists() and not overwrite:
         raise InputError(
@@ -47,7 +47,7 @@ def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) 
 
 
 def check_path(name: str, path: Path) -> None:
-    """Raise InputError for an impossible file name, or for a dangling link, a likely mistake.
+    """Raise InputError for an impossible file name, or for a link to a path that does not exist.
 
     Args:
         name: the name of the file or folder in error messages.
@@ -108,7 +108,7 @@ def write_filled(
     text_format: TextFormat | None = None,
     guard: bool = False,
 ) -> None:
-    """Write a table, or several stacked tables, with cells in the spelling of the source.
+    """Write a table, or several stacked tables, with known cells spelled as in the source.
 
     Args:
         frame: the table to write, in the form for `text_with`.

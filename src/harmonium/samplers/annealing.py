@@ -47,8 +47,8 @@ def anneal(
 ) -> Annealing:
     r"""Anneal chains along a path in equal steps; each step updates the weight, then the state.
 
-    The chains move from the model at t = begin to the model at t = end, in either direction. Each
-    step t → t′ performs
+    The chains move from the model at t = `begin` to the model at t = `end`, which may be smaller.
+    Each step t → t′ performs
 
         log w += F_t(v) − F_t′(v),    then  v → h → v  under the model at t′.
 
@@ -143,11 +143,11 @@ class AnnealedClusters(AbstractSampler):
 
     In each step, a chain's cluster consists of its current state and `size` − 1 new states. Each
     new state is annealed from the path's start to the model in `steps` steps of annealed importance
-    sampling. The current state is weighted by a reverse annealing run. The next state is then
-    chosen in proportion to the weights. The step leaves the model's distribution invariant for any
-    length of the annealing run. The longer the run, the more often a new, independent state is
-    chosen. Chains can thus leave modes in which Gibbs chains are trapped, at a cost of
-    `size · steps` sweeps per step.
+    sampling. The weight of the current state comes from a reverse annealing run. The next state is
+    then chosen in proportion to the weights. The step leaves the model's distribution invariant for
+    any length of the annealing run. The longer the run, the more often a new, independent state is
+    chosen. Chains can thus leave modes in which Gibbs chains are trapped, at a cost per step of
+    about `size · steps` sweeps.
 
     Attributes:
         path: a path that starts at a model with zero weights; its end is replaced by the sampled
@@ -176,7 +176,7 @@ class AnnealedClusters(AbstractSampler):
             raise InputError("AnnealedClusters size: expected at least 2; got 1.")
 
     def path_to(self, rbm: RBM) -> AbstractPath:
-        """Return the sampler's path, ending at this model."""
+        """Return the sampler's path with its end replaced by this model."""
         return path_to(rbm, self.path)
 
     def init_independent(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ClusterState:
@@ -189,7 +189,7 @@ class AnnealedClusters(AbstractSampler):
     def step(
         self, rbm: RBM, state: ClusterState, *, key: PRNGKeyArray
     ) -> tuple[ClusterState, ClusterInfo]:
-        """Anneal current states in reverse and new states forward, then choose by weight."""
+        """Anneal current states in reverse and new states forward; choose states by weight."""
         path = self.path_to(rbm)
         n = len(state.v)
         key_back, key_forth, key_choose = jax.random.split(key, 3)

@@ -43,14 +43,14 @@ class Cloud(NamedTuple):
         return cls(states, filled((count,), 1.0 / count, states))
 
     def mean_of(self, values: Float[Array, "n ..."]) -> Float[Array, "*rest"]:
-        """Return Σ w_i x_i over the rows of an array."""
+        """Return the weighted sum Σ w_i x_i over the rows x_i of an array."""
         return jnp.tensordot(self.weights, values, axes=1, precision="highest")
 
 
 class AbstractSampler(AbstractModule):
     """A Markov kernel over states of a model that leaves the model's distribution invariant.
 
-    A sampler may move states of several models at once, the last of which is the sampled RBM. The
+    A sampler may move states of several models at once; the last of these models is the RBM. The
     sampler then leaves the product of the models' distributions invariant.
 
     Hyperparameters are fields. The state is carried from step to step, and the info holds the
@@ -104,7 +104,7 @@ class AbstractSampler(AbstractModule):
 
     @property
     def base_kernel(self) -> tuple[AbstractSampler, int]:
-        """The sampler with the smallest possible step, and the number of such steps in one step."""
+        """This sampler with its smallest possible step, and the number of these in one step."""
         return self, 1
 
     # ---------------------------------------------------------------- derived methods
@@ -136,7 +136,8 @@ class AbstractSampler(AbstractModule):
     ) -> Any:
         """Return the state after `count` steps; `count` may be traced.
 
-        Step s uses the key fold_in(key, s), so a run in several parts equals a single run.
+        Step s uses the key fold_in(key, s), so a run in several parts gives the same states as a
+        single run.
 
         Args:
             rbm: the model.

@@ -18,7 +18,7 @@ UNCONFINED = (
 
 
 def finite_z(rbm: RBM) -> bool:
-    """Return whether Z is certainly finite: a sufficient test that is exact for Gaussian layers.
+    """Return whether Z is known to be finite, by a sufficient test (exact for Gaussian layers).
 
     With the curvatures c of both layers (∞ for bounded units), the energy grows in every direction
     if the largest singular value of W / √(c_v c_h) is below 1. If a model is conditioned on several
@@ -49,7 +49,7 @@ def _curvatures(rbm: RBM) -> list[Array]:
 
 
 def check_weights(rbm: RBM) -> None:
-    """Raise NotFiniteError if a weight is not finite, as after training has diverged."""
+    """Raise NotFiniteError if a weight is not finite, as happens if training diverges."""
     if not np.isfinite(fetched(rbm.dense_weights)).all():
         raise NotFiniteError(f"{rbm}: its weights are not finite; the model diverged.")
 

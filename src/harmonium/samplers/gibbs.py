@@ -20,7 +20,7 @@ class GibbsState(NamedTuple):
 
 
 class GibbsInfo(NamedTuple):
-    """The mean absolute change |v − v′| in a step, over chains and columns."""
+    """The absolute change |v − v′| in a step, averaged over chains and columns."""
 
     moved: Float[Array, ""]
 
@@ -95,7 +95,7 @@ def after_sweeps(
     key: PRNGKeyArray,
     turns: int = TURNS,
 ) -> Float[Array, "n visible"]:
-    """Return the visible states after Gibbs sweeps from `v`, as `AbstractSampler.run` would."""
+    """Return the visible states after `sweeps` Gibbs sweeps that start from `v`."""
     sampler = Gibbs(1)
     key_start, key_step = jax.random.split(key)
     chains = sampler.init(rbm, v, key=key_start)

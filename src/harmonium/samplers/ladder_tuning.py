@@ -61,8 +61,9 @@ class LadderReport(NamedTuple):
     def barrier(self) -> float:
         """The communication barrier Σ (1 − acceptance), the sum of the rejection probabilities.
 
-        The barrier hardly depends on the ladder as long as neighbours accept most swaps. The
-        replicas of a column together make at most one round trip per 2 + 2·barrier steps.
+        The barrier hardly depends on the spacing of the models as long as neighbours accept most
+        swaps. The replicas of a column together make at most one round trip per 2 + 2·barrier
+        steps.
         """
         return float((1.0 - self.acceptance).sum())
 
@@ -97,12 +98,12 @@ class LadderRun:
     def fresh(
         cls, rbm: RBM, sampler: ReplicaExchange, chains: int, *, key: PRNGKeyArray
     ) -> LadderRun:
-        """Start a run with replicas drawn from their models with zero weights."""
+        """Start a run with every replica drawn from its own model with zero weights."""
         key_init, key_run = split(key)
         return cls(rbm, sampler, _independent(rbm, sampler, chains, key=key_init), key=key_run)
 
     def until(self, steps: int) -> None:
-        """Continue up to this total number of steps, rounded down to whole records."""
+        """Continue the run up to this total number of steps, rounded down to complete records."""
         while self.steps + self.every <= steps:
             most = max(1, ROOM // self.every)
             records = int(np.clip((steps - self.steps) // self.every, 1, most))
@@ -163,7 +164,8 @@ def _watched(
 ) -> tuple[Any, Array, Array, Array]:
     """Run `records · every` steps, recording log weights and trips every `every` steps.
 
-    Step s uses the key fold_in(key, s), so a run in several parts equals a single run.
+    Step s uses the key fold_in(key, s), so a run in several parts gives the same results as a
+    single run.
     """
     shape = (state.v.shape[0] - 1, state.v.shape[1])
     gain = jnp.zeros((room, *shape), state.v.dtype)
@@ -226,15 +228,15 @@ def adapted_ladder(
 ) -> ReplicaExchange:
     """Return a ladder with enough models, spaced so that all neighbours swap equally often.
 
-    Each round of a pilot run is twice as long as the previous one. It measures acceptance rates,
-    which define the length of the ladder, and respaces the models evenly along this length. A pair
-    that accepts swaps with probability a has length
+    Each round of a pilot run is twice as long as the previous one. A round measures acceptance
+    rates, which define the length of the ladder, and respaces the models evenly along this length.
+    A pair that accepts swaps with probability a is assigned the length
 
-        ℓ = −√2 Φ⁻¹(a/2),    a = 2 Φ(−ℓ/√2),
+        ℓ = −√2 Φ⁻¹(a/2),    a = 2 Φ(−ℓ/√2).
 
-    which is the standard deviation of the difference in F between the two models if this difference
-    is normal. For small 1 − a, ℓ ≈ √π (1 − a), so the ladder's length is proportional to its
-    barrier.
+    This length is the standard deviation of the difference in F between the two models if this
+    difference is normally distributed. For small 1 − a, ℓ ≈ √π (1 − a), so the ladder's length is
+    proportional to its barrier.
 
     Args:
         rbm: the model at the ladder's end.
@@ -293,7 +295,7 @@ def pilot(
 
 
 def _respaced(times: np.ndarray, accepted: np.ndarray, aim: float) -> np.ndarray:
-    """Return evenly spaced positions, as many as give neighbours the target acceptance rate."""
+    """Return positions at equal distances, enough for neighbours to reach the target acceptance."""
     from scipy.special import ndtri  # imported here because it takes a fifth of a second
 
     lengths = -ndtri(np.clip(accepted, 1e-9, 1.0) / 2)

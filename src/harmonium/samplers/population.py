@@ -49,7 +49,7 @@ class Population(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """Averages over sweeps of the model for the chains of each row, and their final states.
+    """Averages over sweeps of the model for each row's chains, and the chains' final states.
 
     Attributes:
         first, second: averages of p(v | h) of each chain over the two halves of the sweeps, shape
@@ -103,7 +103,8 @@ def annealed_population(
 ) -> Swept:
     r"""Anneal a population for each row, then run sweeps of the model. Traceable.
 
-    Each step t → t′, from the model at t = 0 to the model itself, performs
+    The population is annealed from the model at t = 0 to the model itself; each step t → t′
+    performs
 
         log w += F_t(v) − F_t′(v),    then  v → h → v  under the model at t′.
 
@@ -133,17 +134,17 @@ def annealed_population(
 
 
 def averages_of(swept: Swept) -> Averages:
-    r"""Return averages over populations, their errors, and whether they have mixed.
+    r"""Return averages over populations, with errors, and whether the populations have mixed.
 
     Chains with a common ancestor are dependent, but families are independent, so for n chains
 
         var mean = Σ_k (Σ_{i in family k} (x_i − mean) / n)².
 
-    One fictitious family, a standard deviation of v away from the mean, allows for a mode that no
+    A fictitious family, one standard deviation of v away from the mean, allows for a mode that no
     family has found. The error is multiplied by t/1.96, where Student's t has one degree of freedom
     fewer than the effective number of families, so that ± twice the error is a 95 % interval even
-    with few families. If the independent groups differ by more than the families explain, the error
-    is computed from the groups.
+    with few families. If the independent groups differ by more than the variance between families
+    explains, the error is computed from the groups.
 
     Source: Wang, Machta & Katzgraber 2015 (families); Lee & Whiteley 2018 (their variance).
     """

@@ -62,10 +62,10 @@ class ReplicaExchange(AbstractSampler):
     Every step first swaps the states v of neighbouring models k and k + 1 with probability
     min(1, α), even pairs and odd pairs in alternate steps,
 
-        log α = F_k(v_k) + F_{k+1}(v_{k+1}) − F_k(v_{k+1}) − F_{k+1}(v_k),
+        log α = F_k(v_k) + F_{k+1}(v_{k+1}) − F_k(v_{k+1}) − F_{k+1}(v_k).
 
-    and then runs `sweeps` sweeps v → h → v, each replica under its new model. The product of all
-    models' distributions is left invariant. Along `Heating` this is parallel tempering; along a
+    The step then runs `sweeps` sweeps v → h → v, each replica under its new model. The product of
+    all models' distributions is left invariant. Along `Heating` this is parallel tempering; along a
     `History`, parallel trajectory tempering. Chains mix fast in the hot models, and the swaps carry
     their states to the last model.
 
@@ -74,8 +74,8 @@ class ReplicaExchange(AbstractSampler):
     step of block Gibbs sampling with the same number of chains.
 
     Attributes:
-        path: the path of models, whose end is replaced by the sampled model. If None, temperatures
-            from the neutral model (zero biases and weights).
+        path: the path of models, whose end is replaced by the sampled model. If None, the path of
+            temperatures from the neutral model (zero biases and weights).
         times: positions of the models on the path, shape (models,), increasing to 1.
         sweeps: number of sweeps between swaps.
 
@@ -115,7 +115,7 @@ class ReplicaExchange(AbstractSampler):
         return self.sweeps
 
     def path_to(self, rbm: RBM) -> AbstractPath:
-        """Return the sampler's path, ending at this model."""
+        """Return the sampler's path with its end replaced by this model."""
         return path_to(rbm, self.path)
 
     def models(self, rbm: RBM) -> Sequence[RBM]:
@@ -239,7 +239,7 @@ def _arrived(heading: Array, trips: Array) -> tuple[Array, Array]:
 
 
 def _checked_times(times: Any) -> Array:
-    """Return the positions as an array; for a number of models, evenly spaced positions."""
+    """Return positions as an array; a number of models stands for evenly spaced positions."""
     if isinstance(times, Tracer):
         return times
     if isinstance(times, int | np.integer) and times > 1:

@@ -38,9 +38,9 @@ def neighbours_of(
 ) -> Neighbours:
     """Return log p(v′) − log p(v) = F(v) − F(v′) for every v′ that differs from v in one unit.
 
-    Each proposal changes the hidden inputs only through its few columns, so no free energy is
-    computed from scratch: all proposals of a row cost as much as one product with W. Proposals for
-    a few units use only the corresponding rows of W.
+    Each proposal changes only a few columns, so the hidden inputs are updated, not recomputed: all
+    proposals of a row together cost about as much as one product with W. Proposals for a few units
+    use only the corresponding rows of W.
 
     Args:
         rbm: a model whose visible units, or at least the units of interest, are discrete.
@@ -90,7 +90,7 @@ def _energies_of_proposals(
     columns: Integer[np.ndarray, "proposals few"],
     changes: Float[Array, "n proposals few"],
 ) -> Float[Array, "proposals n"]:
-    """Return U(v′) − U(v) of each proposal; each round evaluates one proposal of every block.
+    """Return U(v′) − U(v) of each proposal, in rounds of one proposal for every block of units.
 
     If proposals were evaluated one at a time, each would cost as much as all units together, and
     the total would grow with the square of the width.

@@ -35,12 +35,12 @@ class Tempered(AbstractSampler):
     are not multiplied by β.
 
     The RBM with all parameters multiplied by β does not have this distribution: its p(v) is the sum
-    of e^(−βE(v, h)) over h, not the β-th power of the sum of e^(−E(v, h)). But its sweep v → h → v′
-    serves as a proposal, accepted with probability min(1, a),
+    of e^(−βE(v, h)) over h, not the β-th power of the sum of e^(−E(v, h)). But a sweep v → h → v′
+    of this RBM serves as a proposal, accepted with probability min(1, a),
 
-        log a = β [F(v) − F(v′)] − F_β(v) + F_β(v′),
+        log a = β [F(v) − F(v′)] − F_β(v) + F_β(v′).
 
-    where F_β is the free energy of the RBM with multiplied parameters; the sweep is reversible with
+    Here F_β is the free energy of the RBM with multiplied parameters; the sweep is reversible with
     respect to the p(v) of that RBM. If the hidden units are nearly deterministic given v, this p(v)
     is close to p_β and hardly any proposal is rejected.
 

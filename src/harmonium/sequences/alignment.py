@@ -1,4 +1,4 @@
-"""Alignments as training data: codes, weights and clusters of the sequences."""
+"""Alignments as training data: encoded sequences, sequence weights and clusters."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Alignment:
 
     @property
     def words(self) -> list[str]:
-        """The sequences as strings, with gaps at columns that were left out."""
+        """The sequences as strings, with gaps in place of columns that were left out."""
         return self.sites.words(self.codes)
 
 
@@ -75,9 +75,9 @@ def read_alignment(
     most_gaps_in_sequence: float = MOST_GAPS_IN_SEQUENCE,
     progress: Callable[[float], None] | None = None,
 ) -> Alignment:
-    r"""Read an alignment of sequences to train a model on.
+    r"""Read a sequence alignment as training data for a model.
 
-    Columns with too many gaps are left out first, then sequences with too many gaps in the
+    Columns with too many gaps are removed first, and then sequences with too many gaps in the
     remaining columns. The weight of each sequence is 1 / (number of sequences similar to it,
     including itself).
 
@@ -109,7 +109,7 @@ def read_alignment(
     raw = read_sequences(path)
     if len(raw.names) < 2:
         raise InputError(
-            f"{label}: expected an alignment of many sequences; got a single sequence; give all"
+            f"{label}: expected an alignment of many sequences; got a single sequence; include all"
             " sequences of the family."
         )
     _check_fraction("most_gaps_at_site", most_gaps_at_site)
@@ -124,8 +124,8 @@ def read_alignment(
     rows = np.flatnonzero(gap_fraction <= most_gaps_in_sequence)
     if len(rows) < 2 or not len(columns):
         raise InputError(
-            f"{label}: expected sequences and sites with few gaps; got"
-            f" {count_of(len(rows), 'sequence')} and {count_of(len(columns), 'site')}; raise the"
+            f"{label}: expected at least 2 sequences and 1 site with few enough gaps; got"
+            f" {count_of(len(rows), 'sequence')} and {count_of(len(columns), 'site')}; increase the"
             " maximum fraction of gaps."
         )
     notes = [*raw.notes, *notes_on_letters(raw, letters, name)]
@@ -171,7 +171,7 @@ def _described(alphabet: Alphabet) -> str:
 
 
 def _counts(raw: RawAlignment) -> np.ndarray:
-    """Return the count of each byte among the letters of all sequences, excluding gaps."""
+    """Return how often each byte occurs in the sequences, with 0 for the bytes of gaps."""
     counts = np.bincount(raw.letters.ravel(), minlength=256)
     counts[[ord("-"), ord(".")]] = 0
     return counts

@@ -1,8 +1,8 @@
-"""Alignment formats: FASTA and its variants, Stockholm, Clustal, PHYLIP, and lines of letters.
+"""Alignment formats: FASTA and its variants, Stockholm, Clustal, PHYLIP, one sequence per line.
 
-The contents of a file determine its format. Biopython and easel also read these formats, but they
-read only the first family or join lines with the same name. Moreover, reading an alignment should
-not require an extra package.
+The format is inferred from the contents of a file. Biopython and Easel also read these formats, but
+they read only the first family of a file, or join all lines that have the same name. Moreover,
+reading an alignment should not require an extra package.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Entry(NamedTuple):
     Attributes:
         title: the name of the sequence and the rest of its title line.
         letters: the letters, with gaps as "-" and insertions unchanged.
-        line: the number of the line in which the sequence begins.
+        line: the number of the line on which the sequence begins.
     """
 
     title: str
@@ -71,7 +71,7 @@ class Family(NamedTuple):
     Attributes:
         names: the names of the family: its accession and identifier, or its first sequence's name.
         entries: the sequences.
-        notes: clauses that describe what was removed, without the file name.
+        notes: clauses on how the file was read, which do not contain its name.
     """
 
     names: tuple[str, ...]
@@ -85,7 +85,7 @@ class Family(NamedTuple):
 
 
 def entry(title: bytes, letters: bytes, line: int, label: str) -> Entry:
-    """Return an `Entry` with the title and the letters of a sequence in normal form.
+    """Return an `Entry` with the title stripped and the gaps "_" and "~" replaced by "-".
 
     Raises:
         InputError: the title is empty.
@@ -99,10 +99,10 @@ def entry(title: bytes, letters: bytes, line: int, label: str) -> Entry:
 
 
 def families_in(path: Path, label: str) -> list[Family]:
-    """Read the families of sequences in a file; `.gz` files are decompressed.
+    """Read the sequence families in a file, which may be compressed (.gz).
 
     Raises:
-        InputError: the file cannot be read, or has no sequences in a known format.
+        InputError: the file cannot be read, or contains no sequences in a known format.
     """
     content = _plain(unzipped(bytes_of(path, label), label), label)
     if not content.strip(b"\0 \t\n"):
@@ -170,8 +170,8 @@ def _plain(content: bytes, label: str) -> bytes:
 def _fasta(content: bytes, label: str) -> list[Family]:
     """Return the families in a FASTA, A2M or A3M file.
 
-    ColabFold's server ends the alignment of each query with a NUL. It may return the alignment of a
-    query in several parts; parts that begin with the same sequence are joined to one family.
+    ColabFold's server ends the alignment of each query with a NUL byte. The server may return an
+    alignment in several parts; parts that begin with the same sequence are joined into one family.
     """
     parts = content.split(b"\0")
     for before, after in pairwise(parts):
@@ -216,8 +216,8 @@ def _part_of_fasta(part: bytes, line: int, label: str) -> Family:
         sequence = entry(title, letters, line, label)
         if not letters:
             raise InputError(
-                f"{label}: expected a sequence after each name; got {sequence.title!r} (line"
-                f" {line:,}) without letters; remove it."
+                f"{label}: expected a sequence after each name; got no letters after"
+                f" {sequence.title!r} (line {line:,}); remove this name."
             )
         entries.append(sequence)
         line += record.count(b"\n")
@@ -232,7 +232,7 @@ def _note_on_comments(comments: list[bytes]) -> tuple[str, ...]:
 
 
 def _lines_of_letters(content: bytes, label: str) -> Family:
-    """Return the family in a file with one sequence per line, as in PSICOV, CCMpred and SELEX."""
+    """Return the family in a file with one sequence per line (PSICOV, CCMpred or SELEX format)."""
     rows = list[Row]()
     comments = list[bytes]()
     paragraph = 0
@@ -259,8 +259,8 @@ def _lines_of_letters(content: bytes, label: str) -> Family:
     if 1 < len({row.paragraph for row in rows}) < len(rows):
         # The lines may be parts of longer sequences, or belong to several alignments.
         raise InputError(
-            f"{label}: expected a sequence in each line; got blocks of lines without names; write"
-            " the sequences as FASTA."
+            f"{label}: expected a complete sequence in each line; got blocks of lines without"
+            " names; write the sequences as FASTA."
         )
     note = "each line is a sequence without a name"
     note += f"; the sequences are numbered from row_1 to row_{len(rows)}"
@@ -285,7 +285,10 @@ def _shown(text: bytes) -> str:
 
 
 class Row(NamedTuple):
-    """A named line of letters, its line number, and its paragraph (blank lines separate them)."""
+    """A line of letters, with its name, its line number and the index of its paragraph.
+
+    Paragraphs are separated by blank lines.
+    """
 
     name: bytes
     letters: bytes
@@ -297,10 +300,10 @@ class Row(NamedTuple):
 
 
 def stockholm(content: bytes, label: str) -> list[Family]:
-    """Return the families in a Stockholm file, each of which ends with a line "//".
+    """Return the families in a Stockholm file, in which a line "//" ends each family.
 
     Raises:
-        InputError: a line does not consist of a name and letters, or blocks do not match.
+        InputError: a line does not consist of a name and letters, or blocks are inconsistent.
     """
     families = list[Family]()
     rows = list[Row]()
@@ -345,10 +348,10 @@ def _family(rows: list[Row], names: dict[bytes, str], label: str, is_closed: boo
 
 
 def clustal(content: bytes, label: str) -> Family:
-    """Return the sequences in a Clustal file, without its conservation lines.
+    """Return the sequences in a Clustal file, ignoring conservation lines.
 
     Raises:
-        InputError: a line does not consist of a name and letters, or blocks do not match.
+        InputError: a line does not consist of a name and letters, or blocks are inconsistent.
     """
     rows = list[Row]()
     paragraph = 0
@@ -373,13 +376,13 @@ def clustal(content: bytes, label: str) -> Family:
 
 
 def joined(rows: list[Row], label: str) -> tuple[list[Entry], tuple[str, ...]]:
-    """Join the lines of each sequence across blocks, and return the sequences and notes.
+    """Join the lines of each sequence across blocks; return the sequences and notes on joining.
 
-    All blocks contain the same names in the same order. They are separated by blank lines or follow
-    each other directly. Two lines with the same name in one block are two sequences.
+    All blocks must contain the same names in the same order. Blocks are separated by blank lines or
+    follow each other directly. Two lines with the same name in one block are two sequences.
 
     Raises:
-        InputError: a name occurs in different blocks, or the lines of a block differ in length.
+        InputError: blocks share some but not all names, or the lines of a block differ in length.
     """
     paragraphs = [list(group) for _, group in groupby(rows, key=lambda row: row.paragraph)]
     orders = [[row.name for row in paragraph] for paragraph in paragraphs]
@@ -402,7 +405,7 @@ def joined(rows: list[Row], label: str) -> tuple[list[Entry], tuple[str, ...]]:
                 raise InputError(
                     f"{label}: expected {width:,} letters in line {row.line:,}, as in line"
                     f" {block[0].line:,}; got {len(row.letters):,} for {_text(row.name)}; correct"
-                    " this block, or align again."
+                    " this block, or realign the sequences."
                 )
     columns = zip(*blocks, strict=True)
     sequences = [(lines[0], b"".join(row.letters for row in lines)) for lines in columns]
@@ -410,7 +413,10 @@ def joined(rows: list[Row], label: str) -> tuple[list[Entry], tuple[str, ...]]:
 
 
 def _period(names: list[bytes]) -> int:
-    """Return the number of lines after which all names repeat, or of all lines if they do not."""
+    """Return the number of lines in a block, after which the list of names repeats.
+
+    If the list does not repeat, all lines form one block.
+    """
     height = next((k for k in range(1, len(names)) if names[k] == names[0]), len(names))
     # If all lines have the same name, they are several sequences, not one sequence in parts.
     is_block = height > 1 and len(set(names[:height])) == height and len(names) % height == 0
@@ -420,7 +426,7 @@ def _period(names: list[bytes]) -> int:
 
 
 def _check_paragraphs(paragraphs: list[list[Row]], label: str) -> None:
-    """Reject a name that occurs in several paragraphs: it may mean one sequence or several."""
+    """Raise InputError if any name occurs in several paragraphs, since it is then ambiguous."""
     first = dict[bytes, Row]()
     for paragraph in paragraphs:
         for row in paragraph:
@@ -428,7 +434,7 @@ def _check_paragraphs(paragraphs: list[list[Row]], label: str) -> None:
             if earlier.paragraph != row.paragraph:
                 raise InputError(
                     f"{label}: expected the same names in each block; got {_text(row.name)} in"
-                    f" lines {earlier.line:,} and {row.line:,}, whose blocks have other names;"
+                    f" lines {earlier.line:,} and {row.line:,}, in blocks whose other names differ;"
                     " write each sequence in one line, or all names in each block."
                 )
 
@@ -449,8 +455,9 @@ def _text(name: bytes) -> str:
 def phylip(content: bytes, label: str) -> Family:
     """Return the sequences in a PHYLIP file, in any of its variants.
 
-    Names end at a blank or after ten letters; sequences are written one after another or in blocks.
-    A variant is accepted if it yields the number and length of sequences stated in the first line.
+    In the variants, names end at a blank or after ten characters, and the layout is sequential or
+    interleaved. A variant is accepted if it yields the number and length of sequences stated in the
+    first line.
 
     Raises:
         InputError: no variant is accepted, or two accepted variants give different results.
@@ -472,7 +479,7 @@ def phylip(content: bytes, label: str) -> Family:
             if entries not in forms:
                 forms.append(entries)
     if len(forms) != 1:
-        readings = f"other numbers in {len(lines):,} lines"
+        readings = f"a different number or length in {count_of(len(lines), 'line')}"
         if forms:
             readings = "lines that can be read in two ways"
         raise InputError(
@@ -482,8 +489,8 @@ def phylip(content: bytes, label: str) -> Family:
     if any(b"." in sequence.letters for sequence in forms[0]):
         # In PHYLIP's own programs, a dot means the letter of the first sequence; in others, a gap.
         raise InputError(
-            f"{label}: expected PHYLIP without dots; got dots, which mean a gap or the letter of"
-            " the first sequence; write gaps as '-'."
+            f"{label}: expected PHYLIP without dots; got dots, which may mean gaps or the letters"
+            " of the first sequence; write gaps as '-'."
         )
     return Family((), forms[0])
 
@@ -491,7 +498,7 @@ def phylip(content: bytes, label: str) -> Family:
 def _in_blocks(
     lines: list[tuple[int, bytes]], count: int, length: int, is_strict: bool
 ) -> list[Row]:
-    """Return the lines of sequences in blocks, or [] if the lines do not form blocks."""
+    """Return the sequences of an interleaved file, or [] if its lines do not form blocks."""
     if not count or len(lines) % count:
         return []
     heads = [_head(line, is_strict) for _, line in lines[:count]]
@@ -507,7 +514,7 @@ def _in_blocks(
 def _one_by_one(
     lines: list[tuple[int, bytes]], count: int, length: int, is_strict: bool
 ) -> list[Row]:
-    """Return the lines of sequences that follow each other, each with `length` letters."""
+    """Return the sequences of a sequential file, `length` letters each, or [] if lines remain."""
     rows = list[Row]()
     place = 0
     while place < len(lines) and len(rows) < count:

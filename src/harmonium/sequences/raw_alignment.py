@@ -1,4 +1,4 @@
-"""Reading the aligned sequences of a file, and reducing them to their shared columns."""
+"""Reading aligned sequences from a file, and restricting them to their shared columns."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _SET_ASIDE = re.compile(
 
 
 class RawAlignment(NamedTuple):
-    """Aligned sequences in capital letters, reduced to their shared columns (sites).
+    """Aligned sequences in capital letters, restricted to their shared columns (sites).
 
     Attributes:
         names: the first word of each sequence's title.
         titles: the full title of each sequence.
         letters: one byte for each site, shape (sequences, sites); gaps are "-".
-        lines: the number of the line in which each sequence begins.
+        lines: the number of the line on which each sequence begins.
         notes: sentences that describe what was dropped.
         whole: each sequence with its insertions, as in the file.
         columns: the index of each site's column in the file, or None if insertions were removed
@@ -60,9 +60,9 @@ class RawAlignment(NamedTuple):
         """Return a sequence's residue number at each site (0 at gaps), and a note on the numbering.
 
         Numbering starts at the number given in the name, such as 24 in "BLAT_ECOLX/24-286", or else
-        at 1, and includes insertions. If the range in the name does not match the number of
-        residues in the file, residues were removed at unknown positions, and sites are numbered by
-        their columns instead.
+        at 1, and counts insertions. If the range in the name does not match the number of residues
+        in the file, residues were removed at unknown positions, and each site has the number of
+        its column instead.
         """
         letters = np.frombuffer(self.whole[row], np.uint8)
         is_residue = (_upper(letters) >= ord("A")) & (_upper(letters) <= ord("Z"))
@@ -94,7 +94,7 @@ def named_as_alignment(path: Path) -> bool:
 
 
 def is_alignment(path: Path) -> bool:
-    """Return whether a file contains aligned sequences, judged by its suffix or its contents.
+    """Return whether a file contains aligned sequences, judging by its suffix or its contents.
 
     The contents are examined only if the suffix is .txt or absent.
     """
@@ -115,7 +115,7 @@ def is_alignment(path: Path) -> bool:
 
 
 def file_and_family(source: str | Path) -> tuple[Path, str | None]:
-    """Split FILE:FAMILY if FILE contains aligned sequences and no file has exactly this name."""
+    """Split FILE:FAMILY, if FILE contains an alignment and no file is named "FILE:FAMILY"."""
     text = os.fspath(source)
     file, _, family = text.rpartition(":")
     if not file or not family or os.path.lexists(text) or not is_alignment(Path(file)):
@@ -130,10 +130,10 @@ def _suffix(path: Path) -> str:
 def read_sequences(path: str | Path) -> RawAlignment:
     """Read aligned sequences from a file, whose format is inferred from its contents.
 
-    Lower-case letters and dots are insertions and are dropped. In A2M and A3M files, individual
-    letters are dropped; in other files, only columns in which no sequence has a capital letter or
-    "-" are dropped. A file without any capital letter is assumed to be written in lower
-    case.
+    Insertions are dropped. In A2M and A3M files, and if sequences differ in length, every
+    lower-case letter or dot is an insertion; in other files, the insertions are columns in which no
+    sequence has a capital letter or "-". In a file without capital letters, lower case does not
+    mark insertions.
 
     Args:
         path: a FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP file, or a text file with one sequence
@@ -177,7 +177,7 @@ def read_sequences(path: str | Path) -> RawAlignment:
 
 
 def _are_as_wide(entries: list[Entry], is_marked: bool) -> bool:
-    """Return whether all sequences have the same number of sites as the first sequence."""
+    """Return whether all sequences have the same number of sites."""
     if len({len(entry.letters) for entry in entries}) == 1 and not is_marked:
         return True
     return len({len(_MARKS.sub(b"", entry.letters)) for entry in entries}) == 1
@@ -186,7 +186,7 @@ def _are_as_wide(entries: list[Entry], is_marked: bool) -> bool:
 def _aligned(
     entries: list[Entry], label: str, is_marked: bool
 ) -> tuple[np.ndarray, np.ndarray | None, str]:
-    """Return the shared columns in capital letters, their indices, and a clause for notes.
+    """Return the shared columns in capital letters, their indices, and a note on insertions.
 
     The indices are None if insertions were removed letter by letter.
     """
@@ -204,14 +204,14 @@ def _aligned(
         letters, columns, dropped = _without_insertions(_matrix([e.letters for e in entries]))
     if not letters.shape[1]:
         raise InputError(
-            f"{label}: expected capital letters; got only lower case, which means insertions;"
+            f"{label}: expected capital letters; got only lower case, which marks insertions;"
             " write the sequences in capital letters."
         )
     return letters, columns, dropped
 
 
 def _without_insertions(letters: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return the columns without insertions, their indices, and a clause on dropped columns."""
+    """Drop columns of insertions; return the other columns, their indices, and a note."""
     is_lower = _is_lower(letters)
     is_insertion = (is_lower | (letters == DOT)).all(0) & is_lower.any(0)
     columns = np.flatnonzero(~is_insertion)
@@ -240,7 +240,7 @@ def _check_widths(entries: list[Entry], aligned: list[bytes], label: str) -> Non
             raise InputError(
                 f"{label}: expected aligned sequences of {width:,} sites, like {entries[0].name!r};"
                 f" got {entry.name!r} (line {entry.line:,}) with {len(letters):,}; align them"
-                " first, with MAFFT or hmmalign."
+                " first, for example with MAFFT or hmmalign."
             )
 
 
@@ -257,10 +257,10 @@ def _upper(letters: np.ndarray) -> np.ndarray:
 
 
 def sequences_of(entries: list[Entry], label: str) -> tuple[list[Entry], list[str], list[str]]:
-    """Return the entries that are sequences, their distinct names, and clauses for notes.
+    """Return the entries that are sequences, their names made distinct, and notes on changes.
 
-    Rows of structure and consensus are left out, as are duplicates with the same title and
-    sequence. If several sequences share a name, an index is added to it.
+    Rows of annotation (structure or consensus) are left out, as are repetitions of both a title and
+    its sequence. If several sequences share a name, an index is added to distinguish them.
 
     Raises:
         InputError: no sequences remain.
@@ -290,14 +290,14 @@ def sequences_of(entries: list[Entry], label: str) -> tuple[list[Entry], list[st
 
 
 def without_final_stops(entries: list[Entry]) -> tuple[list[Entry], str]:
-    """Remove final stop symbols from the sequences; return the sequences and a clause for notes."""
+    """Remove stop symbols at the ends of sequences; return the sequences and a note."""
     stopped = sum(entry.letters.endswith(b"*") for entry in entries)
     bare = [entry._replace(letters=entry.letters.rstrip(b"*")) for entry in entries]
     return bare, f"the stop * at the end of {count_of(stopped, 'sequence')} left out"
 
 
 def chosen_family(families: list[Family], choice: str | None, label: str) -> Family:
-    """Return the family of a file that the user chose, or its only family.
+    """Return the family that the user chose, or the only family of the file.
 
     Args:
         families: the families in the file.
@@ -320,7 +320,7 @@ def chosen_family(families: list[Family], choice: str | None, label: str) -> Fam
             example = "1"
         raise InputError(
             f"{label}: expected the alignment of one family; got {count}: {_listed(names)}; choose"
-            f" one of them as {label}:{example}."
+            f" one, such as {label}:{example}."
         )
     meant = [family for family in families if choice.lower() in map(str.lower, family.names)]
     if not meant and choice.isdecimal() and 0 < int(choice) <= len(families):
@@ -330,14 +330,14 @@ def chosen_family(families: list[Family], choice: str | None, label: str) -> Fam
         if meant:
             candidates = f"{len(meant):,} families of that name"
         raise InputError(
-            f"{label}: expected one family named {choice!r}; got {candidates}; choose one of them"
+            f"{label}: expected one family named {choice!r}; got {candidates}; choose a family"
             f" by its name, or by its number from 1 to {len(families):,}."
         )
     return meant[0]
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Return the names with an index added to each repeated name."""
+    """Return the names, with an index added to each repetition of an earlier name."""
     taken = set(names)
     seen = dict[str, int]()
     distinct = []
@@ -354,7 +354,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _numbered(name: str, number: int) -> str:
-    """Return the name with an index added, before any range of residues at the end."""
+    """Return the name with an index added, or inserted before a range of residues at its end."""
     stem, slash, residues = name.rpartition("/")
     if slash:
         return f"{stem}_{number}/{residues}"

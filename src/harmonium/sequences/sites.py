@@ -1,4 +1,4 @@
-"""Alphabets of sequences, and the sites of an alignment: converting letters to codes and back."""
+"""Sequence alphabets and alignment sites, which convert letters to codes and back."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Alphabet(NamedTuple):
     """An alphabet: letters in the order of their codes, with code 0 for the gap.
 
     Attributes:
-        name: "protein", "rna", "dna" or, for letters listed by a user, "told".
+        name: "protein", "rna", "dna", or "told" for letters listed by the user.
         letters: the letters, with the gap first.
         unclear: letters of ambiguous or rare residues, which are treated as gaps.
-        same: letters that are read as another letter, such as T as U in RNA.
+        same: pairs (letter, the letter it is read as), such as ("T", "U") in RNA.
     """
 
     name: str
@@ -54,7 +54,7 @@ KNOWN = {alphabet.name: alphabet for alphabet in (PROTEIN, RNA, DNA)}
 
 
 def alphabet_named(option: str, counts: np.ndarray, label: str) -> Alphabet:
-    """Return the alphabet that an option names, or infer it from the letters for "auto".
+    """Return the alphabet named by an option; for "auto", infer it from the letters' counts.
 
     Args:
         option: "auto", "protein", "rna", "dna", or all letters with the gap first, such as "-AB".
@@ -72,8 +72,8 @@ def alphabet_named(option: str, counts: np.ndarray, label: str) -> Alphabet:
         if name == "protein" and likely is not PROTEIN and counts.sum() >= 100:
             letters = "".join(chr(k) for k in np.flatnonzero(counts))
             raise InputError(
-                f"{label}: expected protein sequences, as requested; got only {letters}; leave the"
-                f" alphabet out, or choose --alphabet {likely.name}."
+                f"{label}: expected protein sequences, as requested; got only the letters"
+                f" {letters}; leave the alphabet out, or choose --alphabet {likely.name}."
             )
         return KNOWN[name]
     is_distinct = len(set(option)) == len(option)
@@ -122,7 +122,7 @@ class Sites:
 
     @property
     def layer(self) -> AbstractLayer:
-        """A new layer with one unit per site."""
+        """A new Potts layer with one unit per site."""
         return Potts(len(self.columns), self.states)
 
     def encode(self, raw: RawAlignment, label: str) -> np.ndarray:
@@ -140,20 +140,20 @@ class Sites:
         return codes_of(raw, self.alphabet, label)[:, list(self.columns)]
 
     def words(self, codes: np.ndarray) -> list[str]:
-        """Decode rows of codes into strings of the alignment's width, with gaps elsewhere."""
+        """Decode rows of codes into strings of `width` letters, with gaps at unmodelled columns."""
         letters = np.full((len(codes), self.width), ord(GAP), np.uint8)
         alphabet = np.frombuffer(self.alphabet.letters.encode(), np.uint8)
         letters[:, list(self.columns)] = alphabet[np.asarray(codes, int)]
         return [row.tobytes().decode() for row in letters]
 
     def site_of(self, column: int) -> int | None:
-        """Return the site index of a column (counted from 1), or None if it is not modelled."""
+        """Return the index of the site at a column (counted from 1), or None if not modelled."""
         if column - 1 not in self.columns:
             return None
         return self.columns.index(column - 1)
 
     def record(self) -> dict[str, Any]:
-        """Return the sites in a form that JSON can represent."""
+        """Return the sites as a dictionary that can be written as JSON."""
         alphabet = self.alphabet._asdict() | {"same": dict(self.alphabet.same)}
         return {
             "format": FORMAT,
@@ -194,7 +194,7 @@ class Sites:
 
 
 def codes_of(raw: RawAlignment, alphabet: Alphabet, label: str) -> np.ndarray:
-    """Return the code of each letter of an alignment; ambiguous letters are treated as gaps.
+    """Return the code of each letter in an alignment; ambiguous letters are treated as gaps.
 
     Raises:
         InputError: a letter is not in the alphabet; the message gives its sequence, line and

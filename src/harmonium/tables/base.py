@@ -1,4 +1,4 @@
-"""The base classes of the columns of a table."""
+"""Base classes for the columns of a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EPSILON = float(np.finfo(float).eps)
 
 
 class ColumnKind(StrEnum):
-    """The type of a column; the value is its name in files, options and the documentation."""
+    """The type of a column; each value is the type's name in files, options and documentation."""
 
     CATEGORY = "category"
     DISCRETE = "discrete"
@@ -32,10 +32,10 @@ class ColumnKind(StrEnum):
 
 
 class Guess(StrEnum):
-    """The rule for guessing a number: mean (least squares) or median (least absolute error).
+    """The point estimate of a number: mean (least squares), median (least absolute error) or mode.
 
     `MEAN` is the mean rounded to a number that can occur in the column; `EXACT` is the unrounded
-    mean. The guess for a category is always the most probable category.
+    mean. The estimate of a category is always the most probable category.
     """
 
     MEAN = "mean"
@@ -50,7 +50,7 @@ class AbstractColumn(ABC):
 
     Attributes:
         name: the name of the column.
-        form: the format of its dates or numbers in text, as in `RawColumn`.
+        form: the text format of its dates or numbers, as in `RawColumn`.
         digits: the number of digits after the decimal point, or None, as in `RawColumn`.
     """
 
@@ -85,17 +85,20 @@ class AbstractColumn(ABC):
     def merged(
         self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
     ) -> np.ndarray:
-        """Combine the cells of the parts into `rows` cells; draw a cell if several are possible."""
+        """Combine the cells of the parts into `rows` cells of the column.
+
+        If several cells are possible, one of them is drawn at random.
+        """
 
     @abstractmethod
     def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return log p(cell | codes), or log |dcode/dcell|, for each cell; 0 if it is missing."""
+        """Return log p(cell | codes), or log |dcode/dcell|, for each cell; 0 for missing cells."""
 
     def parsed(self, text: str) -> RawColumn:
         """Parse a cell entered by a user as text, and return it as a column with one cell.
 
         Raises:
-            ValueError: such a cell cannot occur in the column.
+            ValueError: the text is not a possible cell of the column.
         """
         return RawColumn(self.name, np.array([number_in(text, self.form)]), self.form)
 
@@ -126,7 +129,7 @@ class AbstractColumn(ABC):
         return f"{cell:g}"
 
     def record(self) -> dict[str, Any]:
-        """Return a JSON record of the column: its kind, and fields that differ from defaults."""
+        """Return the column as JSON: its name, its kind, and fields that differ from defaults."""
         return {"name": self.name, "kind": self.kind.value} | {
             field.name: _plain(getattr(self, field.name))
             for field in fields(self)
@@ -162,21 +165,21 @@ class AbstractUnmodelled(AbstractColumn):
 
 
 class AbstractPart(AbstractColumn):
-    """A column, or a part of a column, modelled by one unit whose states are its codes."""
+    """A column, or a part of a column, whose cells are encoded as the states of one unit."""
 
     @property
     @abstractmethod
     def states(self) -> int | None:
-        """The number of codes 0, 1, …, or None if codes are real numbers."""
+        """The number of different codes (0, 1, …), or None if codes are real numbers."""
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The codes sorted from the lowest to the highest cell, or () if they are unordered."""
+        """The codes in ascending order of their cells, or () if the cells have no order."""
         return ()
 
     @abstractmethod
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
-        """Return the code of each cell, NaN where it is missing.
+        """Return the code of each cell, or NaN for a missing cell.
 
         Raises:
             InputError: a cell has no code.
@@ -184,7 +187,7 @@ class AbstractPart(AbstractColumn):
 
     @abstractmethod
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Decode each code to a cell, drawn at random if a code represents several cells."""
+        """Decode each code into a cell, drawn at random if the code represents several cells."""
 
     @property
     def parts(self) -> tuple[AbstractPart, ...]:
@@ -226,7 +229,7 @@ class AbstractPart(AbstractColumn):
 
 
 def _plain(value: Any) -> Any:
-    """Convert a field of a column, which may be another column, to JSON form."""
+    """Convert the value of a column's field, such as another column, to a JSON value."""
     if isinstance(value, AbstractColumn):
         return value.record()
     if isinstance(value, tuple):
@@ -260,7 +263,7 @@ def check_digits(digits: int | None) -> None:
 
 
 def decimals_of(values: np.ndarray) -> int | None:
-    """Return the number of digits to which numbers are rounded, or None if they are not rounded."""
+    """Return the number of decimals to which all numbers are rounded, or None if they are not."""
     largest = float(np.abs(values).max(initial=0.0))
     noise = 4 * EPSILON * largest
     for decimals in range(MOST_DIGITS + 1):

@@ -25,7 +25,7 @@ NO_DRAWS = np.random.default_rng(0)  # for calls that draw nothing
 
 
 class DateParts(NamedTuple):
-    """The parts of dates, one array entry per date.
+    """The parts of dates, as arrays with one entry per date.
 
     Attributes:
         months: months since 1970.
@@ -77,7 +77,7 @@ def date_parts(raw: RawColumn) -> DateParts:
 
 
 class DaysOfMonths(NamedTuple):
-    """For each of some months, the days that fall on a given day of the week, or all days.
+    """The days of given months that fall on a given day of the week, or all their days.
 
     Attributes:
         first: the first of these days in each month, in days since 1970.
@@ -91,7 +91,10 @@ class DaysOfMonths(NamedTuple):
 
 
 def days_of_months(months: np.ndarray, weekday: np.ndarray | None) -> DaysOfMonths:
-    """Return the days of each month (counted from 1970) on a day of the week, or all if None."""
+    """Return the days of months (counted from 1970) that fall on the given days of the week.
+
+    If `weekday` is None, all days of the months are returned.
+    """
     start = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     end = (months + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     if weekday is None:
@@ -101,18 +104,18 @@ def days_of_months(months: np.ndarray, weekday: np.ndarray | None) -> DaysOfMont
 
 
 def place_of(words: np.ndarray, known: tuple[str, ...]) -> np.ndarray:
-    """Return the index of each word in the tuple of known words."""
+    """Return the index of each word in the tuple `known`."""
     places = {word: i for i, word in enumerate(known)}
     return np.array([places[word] for word in words], np.int64)
 
 
 def unit_of(form: str) -> str:
-    """Return the NumPy unit in which dates of a form are counted: seconds or days."""
+    """Return the NumPy time unit for dates in a format: seconds with times of day, else days."""
     return "s" if has_times(form) else "D"
 
 
 def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
-    """Convert dates to weeks, days or (with times of day) seconds since 1970; NaN if missing."""
+    """Convert dates to weeks, days or (with times) seconds since 1970; missing dates become NaN."""
     unit = "D" if by_week else unit_of(raw.form)
     if raw.cell_kind is not CellKind.DATES:
         return RawColumn(raw.name, np.full(len(raw.values), np.nan), raw.form)
@@ -124,7 +127,7 @@ def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
 
 
 def ends_of(raw: RawColumn) -> tuple[str, str]:
-    """Return the first and the last date as text with the year first, regardless of their form."""
+    """Return the first and the last date as text with the year first, regardless of format."""
     unit = unit_of(raw.form)
     seen = raw.known.astype(f"datetime64[{unit}]")
     return str(seen.min()), str(seen.max())
@@ -145,7 +148,7 @@ def span_of(raw: RawColumn) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Dates(AbstractPart):
-    """Dates as the number of days since 1970, or of seconds if the dates have times of day.
+    """Dates, modelled as days since 1970, or as seconds since 1970 if they have times of day.
 
     Attributes:
         inner: the column that models these numbers.
@@ -160,7 +163,7 @@ class Dates(AbstractPart):
 
     @classmethod
     def of(cls, raw: RawColumn, name: str, inner: AbstractPart, *, by_week: bool = False) -> Dates:
-        """Create a column of dates whose numbers, from `since_1970`, are modelled by `inner`."""
+        """Create a column of dates; `inner` models the numbers that `since_1970` returns."""
         return cls(name=name, form=raw.form, inner=inner, by_week=by_week, ends=ends_of(raw))
 
     @property
@@ -213,11 +216,11 @@ class Calendar(AbstractColumn):
     an hour.
 
     Attributes:
-        pieces: a column for each part, except for parts that never change.
-        rows: the number of dates in the data. For a part that never changes, all other values share
-            the probability of one pseudo-row.
-        day: the day of the month if it never changes (the last day in shorter months); then there
-            is no part for the day of the week. None if it changes.
+        pieces: a column for each part; parts that never change have columns without a unit.
+        rows: the number of dates in the data. For a part that never changes, one pseudo-row is
+            divided equally among all possible values.
+        day: the day of the month if it never changes (in shorter months, the last day); then there
+            is no part for the day of the week. None if the day of the month changes.
         moment: the second of the hour if it never changes, else None.
         ends: the first and the last date in the data.
     """
@@ -327,6 +330,6 @@ class Calendar(AbstractColumn):
         return by_name
 
     def _log_p_usual(self, is_usual: np.ndarray, count: np.ndarray | int) -> np.ndarray:
-        """Return log p of the values of a part that never changed; `count` values are possible."""
+        """Return log p of the values of an unchanging part, which has `count` possible values."""
         # All values share one pseudo-observation, so that unobserved values are possible.
         return np.log((self.rows * is_usual + 1.0 / count) / (self.rows + 1.0))

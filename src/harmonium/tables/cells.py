@@ -1,8 +1,8 @@
 """Reading the cells of a text column as numbers, times of day, dates, or words.
 
-A column is read as numbers or dates if all of its cells, except words for missing cells, are
-numbers or dates, and otherwise as words. Digits that are not numbers, such as postal codes with a
-leading zero, are also read as words.
+A column is read as numbers or dates if nearly all of its cells, apart from words for missing cells,
+are numbers or dates, and otherwise as words. Digits that do not represent numbers, such as postal
+codes with a leading zero, are also read as words.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def columns_in(
     known: Frame | None = None,
     missing: tuple[str, ...] = (),
 ) -> list[RawColumn]:
-    """Read the columns of the database table `cells`, each with the type that its cells have.
+    """Read the columns of the database table `cells`, each with the type of its cells.
 
     Args:
         connection: the connection to DuckDB.
         names: the names of the columns c0, c1, …
-        delimiter: the separator of cells in their file, which limits what a comma may mean.
+        delimiter: the separator between cells in the file, which limits what a comma may mean.
         known: a table, perhaps empty, whose types are used for columns of the same name.
         missing: words for missing cells in addition to `MISSING`, ignoring case.
     """
@@ -76,7 +76,7 @@ def columns_in(
 
 
 def _decimal_mark(connection: Any, count: int, missing: tuple[str, ...]) -> str:
-    """Return the decimal mark of a file's numbers, ignoring signs around them; "" if unclear."""
+    """Return the decimal mark of a file's numbers, ignoring symbols around them; "" if unclear."""
     any_sign = rf"([^\d,.]{{0,5}})??{CONTINENTAL}([^\d,.].{{0,4}})??"
     mark = ""
     for i in range(count):
@@ -95,7 +95,7 @@ def _decimal_mark(connection: Any, count: int, missing: tuple[str, ...]) -> str:
 
 
 def _see(connection: Any, column: str, missing: tuple[str, ...] = ()) -> None:
-    """Create the table `seen` with the column `cell`: a column of `cells`, trimmed of blanks.
+    """Create the table `seen`, in which `cell` is a column of `cells` without surrounding blanks.
 
     Columns are processed one at a time, since DuckDB takes minutes and gigabytes for expressions
     with thousands of columns.
@@ -114,7 +114,10 @@ def _see(connection: Any, column: str, missing: tuple[str, ...] = ()) -> None:
 
 
 def _plus_and_minus(connection: Any) -> np.ndarray | None:
-    """Return the cells of a column of "+" and "-", where "-" is a value; None otherwise."""
+    """Return the cells of a column of plus and minus signs, or None for other columns.
+
+    In such a column, "-" is a value rather than a missing cell.
+    """
     seen, signs = row_of(connection, "count(cell), count_if(cell in ('+', '++', '+++', '--'))")
     if not seen or signs != seen:
         return None
@@ -129,7 +132,7 @@ def _column(
     *,
     has_dots: bool,
 ) -> RawColumn:
-    """Read the table `seen` as a column, with the type of its cells or of a known column."""
+    """Read the table `seen` as a column, with the type of `known` or, if None, of its cells."""
     kind = None
     form = ""
     if known is not None:

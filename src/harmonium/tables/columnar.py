@@ -47,15 +47,15 @@ def read_parquet(path: Path, label: str) -> Frame:
 
 
 def _typed(connection: Any, name: str, kind: str) -> RawColumn:
-    """Read a column of a Parquet file according to its type: as numbers, dates, or else words."""
+    """Read a column of a Parquet file as numbers, dates or (for all other types) words."""
     cell = '"' + name.replace('"', '""') + '"'
     if kind in ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMP_S"):
         form = "%Y-%m-%d" + " %H:%M:%S" * (kind != "DATE")
         values = fetched(connection, f"cast({cell} as timestamp)")
         if not np.all(np.isnat(values) | ((values >= FIRST) & (values <= LAST))):
             raise InputError(
-                f"column {name!r}: expected dates in the years 1 to 9999; got infinity or another"
-                " year; leave the cell empty."
+                f"column {name!r}: expected dates in the years 1 to 9999; got an infinite date or"
+                " another year; leave such cells empty."
             )
         return RawColumn(name, values, without_times(values, form))
     is_number = kind.startswith("DECIMAL") or kind in NUMERIC
@@ -84,7 +84,7 @@ def read_arrow(path: Path, label: str) -> Frame:
 
 
 def _arrow_reader() -> Any:
-    """Return a function that reads an Arrow file as a data frame, or None if no library can."""
+    """Return a function that reads an Arrow file, or None if no library for it is installed."""
     try:
         from pyarrow import feather
     except ImportError:

@@ -1,9 +1,9 @@
 """The columns of a table and the units that model them, with exact probabilities of cells.
 
-A column encodes its cells as codes, the states of its unit, and decodes codes into cells. If a code
-represents several cells, the column stores the probability of each cell given the code. So every
-cell has a probability (or a density, in the column's own unit of measurement), and different types
-for the same column can be compared.
+A column encodes its cells as codes, which are the states of its unit, and decodes codes into cells.
+If a code represents several cells, the column stores the probability of each cell given the code.
+Thus every cell has a probability (or a density, in the column's own unit of measurement), and
+different types for the same column can be compared.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Columns:
 
     @property
     def empty(self) -> Frame:
-        """The table without rows: the names, cell types and formats of its columns."""
+        """A table without rows, which has the names, cell types and formats of the columns."""
         return self.decode(np.zeros((0, len(self.modelled))))
 
     def encode(self, frame: Frame, label: str, *, may_lack: bool = False) -> np.ndarray:
@@ -186,10 +186,10 @@ class Columns:
         if absent and not may_lack:
             others = ""
             if absent[1:]:
-                others = f" and {count_of(len(absent) - 1, 'other')}"
+                others = f", nor {count_of(len(absent) - 1, 'other')}"
             raise InputError(
-                f"{label}: expected {count_of(len(known), 'column')} by name; got no column"
-                f" {absent[0]!r}{others}; add what is missing; cells may be empty."
+                f"{label}: expected {count_of(len(known), 'column')}, matched by name; got no"
+                f" column {absent[0]!r}{others}; add every missing column; its cells may be empty."
             )
         # In an array without known cells, the dtype carries no information.
         raw = {
@@ -214,7 +214,7 @@ class Columns:
         return rows
 
     def taking_unseen_as_missing(self) -> Columns:
-        """Return a copy of the columns that treats unknown categories as missing cells."""
+        """Return a copy that treats unknown categories as missing cells."""
         columns = tuple(column.taking_unseen_as_missing() for column in self.columns)
         return replace(self, columns=columns)
 
@@ -225,7 +225,7 @@ class Columns:
         return {name: words for name, words in unseen.items() if words}
 
     def split(self, frame: Frame, label: str = "rows") -> Frame:
-        """Return the table with the parts of columns added; they replace columns of the same name.
+        """Return the table with a column for each part, which replaces any column of that name.
 
         Raises:
             InputError: a cell cannot be divided into parts.
@@ -244,15 +244,15 @@ class Columns:
         """Parse conditions on a row, such as "sex=female,age=30..40".
 
         Raises:
-            InputError: a part is not NAME=VALUE or NAME=LOW..HIGH, no unit models a name, or a
-                value is invalid for its column.
+            InputError: a condition is not NAME=VALUE or NAME=LOW..HIGH, its name is not that of a
+                modelled column, or its value is invalid for the column.
         """
         columns = [column for column in self.columns if column.parts]
         known = {column.name: column for column in (*columns, *self.parts)}
         return parsed_conditions(text, known, label)
 
     def log_density(self, frame: Frame) -> np.ndarray:
-        """Return the sum of log p(cells) − log p(codes) over the targets, for each row."""
+        """Return, for each row, the sum of log p(cells) − log p(codes) over the targets."""
         raw = {column.name: column for column in frame.columns}
         targets = (c for c in self.columns if c.parts and c.name not in self.given)
         log_densities = (c.log_density(raw[c.name]) for c in targets)
@@ -285,7 +285,7 @@ class Columns:
     def draw(
         self, conditions: Conditions, drawn: Callable[[int], np.ndarray], n: int, *, seed: int = 0
     ) -> tuple[np.ndarray, Frame]:
-        """Draw n rows that meet conditions, and return them as codes and as a table.
+        """Draw n rows that satisfy the conditions, and return them as codes and as a table.
 
         Args:
             conditions: the known cells and ranges.
@@ -314,8 +314,8 @@ class Columns:
         if n_inside < n:
             names = ", ".join(condition.name for condition in conditions.ranges)
             raise InputError(
-                f"the range of {names}: expected {n:,} rows in it; got {n_inside:,} of {n_drawn:,}"
-                " draws; widen it."
+                f"the range of {names}: expected {n:,} draws within it; got {n_inside:,} of"
+                f" {n_drawn:,}; widen the range."
             )
         columns = [
             replace(column, values=np.concatenate([f.columns[i].values for f in frames])[:n])
@@ -342,7 +342,7 @@ class Columns:
         return Frame(tuple(raw))
 
     def lacking(self, frame: Frame, gaps: np.ndarray, known: Frame | None = None) -> Frame:
-        """Return a table with some of its cells missing.
+        """Return a copy of a table in which cells with missing codes are missing.
 
         Args:
             frame: the table.
@@ -369,7 +369,7 @@ class Columns:
     def pieces(self, states: np.ndarray) -> list[np.ndarray]:
         """Split an array of states into one array per entry of `modelled`.
 
-        A two-valued unit has one column of states.
+        A binary unit has a single column.
 
         Args:
             states: shape (n, columns), in the order used by `layer.encode`.
@@ -398,7 +398,7 @@ class Columns:
         guess: Guess = Guess.MEAN,
         spread: np.ndarray | None = None,
     ) -> Frame:
-        """Return a table of the best guess for each cell, given the mean states of the units.
+        """Return a table with the best guess for each cell, given the mean states of the units.
 
         Args:
             means: the mean state of all units in each row, in the order used by `layer.encode`.
@@ -432,7 +432,7 @@ class Columns:
             means: as in `decode_means`.
             guess: as in `decode_means`.
             spread: as in `decode_means`.
-            constants: whether to fill a column with a single number with that number.
+            constants: whether to fill a constant column of numbers with its number.
         """
         return self._with_cells(frame, self.decode_means(means, guess, spread), constants)
 
@@ -447,7 +447,7 @@ class Columns:
             frame: the table.
             codes: one row of codes for each row of the table.
             seed: the seed for drawing a cell if a code represents several cells.
-            constants: whether to fill a column with a single number with that number.
+            constants: whether to fill a constant column of numbers with its number.
         """
         return self._with_cells(frame, self.decode(codes, seed=seed), constants)
 
@@ -471,7 +471,7 @@ class Columns:
         return {name: why[name] for name in gaps if name in why}
 
     def described(self, frame: Frame) -> list[str]:
-        """Return lines of text with each column's type, values and fraction of missing cells."""
+        """Return a line of text for each column: its type, values and fraction of missing cells."""
         lines = []
         for column, raw in zip(self.columns, frame.columns, strict=True):
             fraction = float(raw.is_missing.mean())
@@ -515,7 +515,7 @@ class Columns:
         return columns
 
     def record(self) -> dict[str, Any]:
-        """Return the columns in a form that JSON can represent."""
+        """Return the columns as a dictionary that can be written as JSON."""
         record = {"format": "harmonium columns", "columns": [c.record() for c in self.columns]}
         if self.given:
             record |= {"given": list(self.given), "past": self.past}
@@ -523,7 +523,7 @@ class Columns:
 
 
 def load_columns(run: str | os.PathLike) -> Columns:
-    """Load the column types from a run on a table, for `ask`, `column_scores` and `encode`.
+    """Load the column types of a run on a table, to be used by `ask`, `column_scores` or `encode`.
 
     Args:
         run: the folder of a run on a table.
@@ -550,12 +550,13 @@ table; got no such file; give the folder of such a run.
 
 
 def _continuous_layer(count: int) -> AbstractLayer:
-    """Return a layer for the continuous columns, with a full precision matrix if they are few.
+    """Return a layer for the continuous columns, with a full precision matrix if there are few.
 
     With an independent precision for each unit, Bernoulli hidden units learn a correlation of 0.99
-    only slowly and roughly: on scikit-learn's breast-cancer set, held-out rows had −26.7 nats,
-    compared with −2.4 with the matrix; a normal distribution has −4.0. Gaussian hidden units would
-    be equivalent, but their Gibbs chains move slowly exactly when columns are strongly correlated.
+    only slowly and roughly: on scikit-learn's breast-cancer data, the mean log-likelihood of
+    held-out rows was −26.7 nats, compared with −2.4 nats with the matrix and −4.0 nats under a
+    normal distribution. Gaussian hidden units would be equivalent, but their Gibbs chains mix
+    slowly when columns are strongly correlated.
     """
     if 1 < count <= MOST_CORRELATED:
         return MultivariateGaussian(count)
@@ -563,9 +564,9 @@ def _continuous_layer(count: int) -> AbstractLayer:
 
 
 def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
-    """Return a column with its missing cells taken from another column that has known cells.
+    """Return a column with its missing cells filled from another column.
 
-    If one column has words and the other numbers, all cells become words.
+    If one column has words and the other has numbers, all cells become words.
     """
     missing = raw.is_missing
     if not missing.any() or other.is_missing.all():
@@ -598,7 +599,7 @@ def entries_of(record: Any, label: str) -> list[dict[str, Any]]:
     except (TypeError, KeyError, ValueError):
         raise InputError(
             f'{label}: expected an object {{"columns": [{{"name": …, "kind": …}}, …]}}; got'
-            " something else; see columns.json of a run."
+            " something else; see columns.json of a run for an example."
         ) from None
     if not all(are_known):
         wrong = entries[are_known.index(False)]
@@ -630,7 +631,7 @@ def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:
 
 
 def _value_of(value: Any, label: str) -> Any:
-    """Convert a field of a column from JSON form; a field may contain columns."""
+    """Convert the value of a column's field, which may contain columns, from JSON."""
     if isinstance(value, list):
         return tuple(_value_of(element, label) for element in value)
     is_column = isinstance(value, dict) and isinstance(value.get("kind"), str)

@@ -22,7 +22,7 @@ SIGNS = "=,|"
 
 
 class Range(NamedTuple):
-    """A range of a column's cells, including both ends; an end is None if the range is open."""
+    """A closed range of a column's cells; None for an end means that the range is unbounded."""
 
     name: str
     low: Any
@@ -41,7 +41,7 @@ class Conditions(NamedTuple):
     ranges: tuple[Range, ...]
 
     def hold_for(self, frame: Frame) -> np.ndarray:
-        """Return a mask of the rows of a table that are within all ranges."""
+        """Return a mask of the rows of a table that lie within all ranges."""
         values = {column.name: column.values for column in frame.columns}
         is_inside = np.ones(len(frame), bool)
         for name, low, high in self.ranges:
@@ -87,7 +87,7 @@ def parsed_conditions(text: str, known: dict[str, AbstractColumn], label: str) -
             low, high = (_end_of(end, column, value, label) for end in ends)
             ranges.append(Range(name, low, high))
     if not cells and not ranges:
-        raise InputError(f"{label}: expected cells such as sex=female; got none.")
+        raise InputError(f"{label}: expected conditions such as sex=female; got none.")
     return Conditions(Frame(tuple(cells)), tuple(ranges))
 
 
@@ -103,7 +103,7 @@ def _parts_of(text: str) -> list[str]:
 
 
 def _end_of(text: str, column: AbstractColumn, value: str, label: str) -> Any:
-    """Parse one end of a range, or return None if the range is open at this end."""
+    """Parse one end of a range, or return None if the range is unbounded at this end."""
     if not text:
         return None
     try:
@@ -113,7 +113,7 @@ def _end_of(text: str, column: AbstractColumn, value: str, label: str) -> Any:
     if isinstance(end, str):
         raise InputError(
             f"{label}: expected a range of numbers or dates; got {value!r} for {column.name!r};"
-            " name one value."
+            " give a single value."
         )
     return end
 
@@ -136,7 +136,7 @@ def _misfit(value: str, column: AbstractColumn, label: str) -> InputError:
 
 
 def meant(name: str, known: Iterable[str], otherwise: str) -> str:
-    """Return advice that suggests a known name similar to `name`, or else `otherwise`."""
+    """Return advice that suggests a known name similar to `name`, or `otherwise` if none is."""
     close = difflib.get_close_matches(name, list(known), n=1)
     if close:
         return f"perhaps you mean {close[0]}"
@@ -144,7 +144,7 @@ def meant(name: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def meant_in_quotes(piece: str, names: Iterable[str], otherwise: str) -> str:
-    """Return advice to quote a name that begins with this piece, or else `otherwise`."""
+    """Return advice to quote a name that begins with `piece`, or `otherwise` if none does."""
     for name in names:
         if re.search(r"[=,|]", name) and name.startswith(piece.strip("\"' ")):
             return f"""write it in quotes: '"{name[:80]}"'"""
@@ -152,10 +152,10 @@ def meant_in_quotes(piece: str, names: Iterable[str], otherwise: str) -> str:
 
 
 def split_outside(text: str, mark: str) -> list[str]:
-    """Split a text at a mark that is not within quotes.
+    """Split a text at each occurrence of a separator outside quotes.
 
-    Quotes open only at the beginning of a name or a value, so that marks for inches and apostrophes
-    are preserved.
+    Quotes are recognised only at the beginning of a name or a value, so that apostrophes and inch
+    marks are preserved.
     """
     pieces: list[str] = []
     begin = 0

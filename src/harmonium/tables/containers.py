@@ -1,4 +1,4 @@
-"""Data frames and arrays, read as tables and returned with their types."""
+"""Conversion of data frames and arrays to tables, and of tables back to the original types."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OFFSET = r"(?:UTC|GMT)?([+-])(\d\d):?(\d\d)"  # a time zone given as an offset
 
 
 class AbstractContainer(ABC):
-    """The type of a container of rows, such as a data frame, without its rows."""
+    """The type of a container of rows, such as a data frame, used to create similar containers."""
 
     @abstractmethod
     def rows(self, frame: Frame) -> Any:
@@ -33,11 +33,11 @@ class AbstractContainer(ABC):
 
     @abstractmethod
     def means(self, frame: Frame) -> Any:
-        """Return rows of mean numbers, which are not rounded even for an array of integers."""
+        """Return rows of means in a container of this type, without rounding them to integers."""
 
     @abstractmethod
     def holds_fractions(self, data: Any) -> list[bool]:
-        """Return for each column of the data whether its type is a floating-point type."""
+        """Return whether each column of the data has a floating-point type."""
 
     @abstractmethod
     def filled(self, data: Any, before: Frame, after: Frame) -> Any:
@@ -63,7 +63,7 @@ def is_gap(cell: Any) -> bool:
 
 
 def word_of(cell: Any) -> str:
-    """Return the word for an object; integers have no decimal point, whatever their type."""
+    """Return an object as text; whole numbers have no decimal point, whatever their type."""
     if isinstance(cell, Real) and not isinstance(cell, Integral | bool) and cell == int_of(cell):
         return str(int_of(cell))
     return str(cell)
@@ -77,7 +77,7 @@ def int_of(number: Any) -> int | None:
 
 
 def decimal_of(number: float) -> Decimal:
-    """Return the decimal number with the displayed digits of a float."""
+    """Return the `Decimal` with the digits that Python displays for a float."""
     return Decimal(repr(float(number)))
 
 
@@ -100,12 +100,12 @@ def _itself(cell: Any) -> Any:
 
 
 class NumberType(NamedTuple):
-    """A type of objects that are numbers in a table.
+    """A type of objects that are represented as numbers in a table.
 
     Attributes:
         type: the type.
         number: converts an object to a number.
-        object: converts a number to an object.
+        object: converts a number back to an object.
     """
 
     type: type
@@ -124,7 +124,7 @@ NUMBER_TYPES = (  # more specific types come first
 
 @dataclass(frozen=True)
 class Objects:
-    """The conversions of the cells of a column back to objects.
+    """How to convert the cells of a column back to objects.
 
     Attributes:
         words: the object that each word represents; other words represent themselves.
@@ -138,7 +138,7 @@ class Objects:
 
     @classmethod
     def of(cls, cells: Sequence[Any]) -> Objects:
-        """Return the conversions for the objects of a column."""
+        """Return how to convert a column back to objects, given the objects it was read from."""
         known = [cell for cell in cells if not is_gap(cell)]
         number_type = _number_type_of(known)
         if number_type is not None:
@@ -149,11 +149,11 @@ class Objects:
 
     @classmethod
     def of_words(cls, cells: Sequence[Any], moment: Any = _itself) -> Objects:
-        """Return the conversions for objects that are read as words."""
+        """Return how to convert words back to the objects that were read as words."""
         return cls({word_of(cell): cell for cell in cells}, moment=moment)
 
     def cells(self, raw: RawColumn) -> list[Any]:
-        """Return the objects of a column, with None for missing cells."""
+        """Return the cells of a column as objects, with None for missing cells."""
         values = raw.values
         to_object: Callable[[Any], Any] = self._of_word
         if raw.cell_kind is CellKind.NUMBERS:
@@ -168,7 +168,7 @@ class Objects:
 
 
 def column_of(name: str, cells: Sequence[Any], *, is_category: bool = False) -> RawColumn:
-    """Read objects as a column: numbers or dates if all of them are, else words.
+    """Read objects as a column: numbers if all are numbers, dates if all are dates, else words.
 
     Args:
         name: the name of the column.
@@ -196,7 +196,7 @@ def _converted(
 
 
 def form_of(dates: np.ndarray) -> str:
-    """Return the form of dates, with the year first; without times if all are at midnight."""
+    """Return a date format with the year first, without the time if all times are midnight."""
     known = dates[~np.isnat(dates)]
     if (known == known.astype("datetime64[D]")).all():
         return "%Y-%m-%d"
@@ -223,7 +223,7 @@ def _are_moments(cells: Sequence[Any]) -> bool:
 
 
 def frame_in_array(array: np.ndarray, names: tuple[str, ...]) -> Frame:
-    """Return the columns of an array of numbers, objects or words."""
+    """Return an array of numbers, objects or words as a table."""
     if array.dtype.kind not in "OUS":
         return frame_of_array(array, names)
     pairs = zip(names, array.T, strict=True)
@@ -236,7 +236,7 @@ class ArrayLike(AbstractContainer):
 
     Attributes:
         dtype: the dtype of the array.
-        objects: for an array of objects, the conversions for each column.
+        objects: for an array of objects or words, how to convert each column back to objects.
     """
 
     dtype: np.dtype
@@ -250,7 +250,7 @@ class ArrayLike(AbstractContainer):
         return cls(array.dtype, tuple(Objects.of(column.tolist()) for column in array.T))
 
     def rows(self, frame: Frame) -> np.ndarray:
-        """Return an array with the same dtype; numbers are rounded in an array of integers."""
+        """Return an array of the same dtype; if it is an integer dtype, numbers are rounded."""
         return self._array(frame, self.dtype)
 
     def means(self, frame: Frame) -> np.ndarray:
@@ -297,7 +297,7 @@ class ArrayLike(AbstractContainer):
 
 
 def _numbers_of(column: RawColumn) -> np.ndarray | None:
-    """Return the numbers of a column, all NaN if no cell is known; None for words and dates."""
+    """Return the numbers of a column (all NaN if no cell is known), or None for words and dates."""
     if column.cell_kind is CellKind.NUMBERS:
         return column.values
     if column.is_missing.all():
@@ -311,7 +311,7 @@ def is_dataframe(data: Any) -> bool:
 
 
 def is_all_numbers(data: Any) -> bool:
-    """Return whether all columns of a data frame are numbers without missing cells."""
+    """Return whether all columns of a data frame are numeric, without missing cells."""
     table = nw.from_native(data, eager_only=True)
     return all(
         column.dtype.is_numeric()
@@ -322,13 +322,13 @@ def is_all_numbers(data: Any) -> bool:
 
 
 def is_single(data: Any) -> bool:
-    """Return whether all columns of a data frame are single-precision numbers."""
+    """Return whether all columns of a data frame have type float32."""
     table = nw.from_native(data, eager_only=True)
     return all(kind == nw.Float32 for kind in table.schema.values())
 
 
 def frame_of(data: Any, label: str = "table") -> Frame:
-    """Return the columns of a data frame: numbers, dates, and words for everything else.
+    """Return a data frame as a table of numbers, dates and (for all other types) words.
 
     Args:
         data: a data frame of pandas, polars, pyarrow or another library, or a `Frame`.
@@ -347,22 +347,26 @@ def frame_of(data: Any, label: str = "table") -> Frame:
         reason = " ".join(str(error).split())
         raise InputError(f"{label}: expected columns with different names; {reason}") from None
     if not table.shape[0] or not table.shape[1]:
-        raise InputError(f"{label}: expected rows and columns; got shape {table.shape}.")
+        raise InputError(
+            f"{label}: expected at least one row and one column; got shape {table.shape}."
+        )
     columns = tuple(_raw(str(column.name), column) for column in table.iter_columns())
     # 0 and "0" are different names in pandas, but equal in a table.
     name, count = Counter(column.name for column in columns).most_common(1)[0]
     if count > 1:
-        raise InputError(f"{label}: expected columns with different names; got {name} twice.")
+        raise InputError(
+            f"{label}: expected columns with different names; got {name} more than once."
+        )
     return Frame(columns)
 
 
 def is_category(series: Any) -> bool:
-    """Return whether the type of a series declares its cells as categories."""
+    """Return whether the type of a series is categorical."""
     return series.dtype == nw.Categorical or series.dtype == nw.Enum
 
 
 def objects_of(series: Any) -> Objects:
-    """Return the conversions for the cells of a series as Python objects."""
+    """Return how to convert the cells of a series, read as a column, back to Python objects."""
     kind = series.dtype
     if kind == nw.Decimal:
         return Objects(number=decimal_of)
@@ -412,7 +416,7 @@ def _zone_of(kind: Any) -> str | None:
 
 
 def _instant(moment: datetime, zone: str) -> datetime:
-    """Return the instant of a local time in a zone, even if clocks skip or repeat it."""
+    """Return the UTC time of a local time in a zone, even if clocks skip or repeat that time."""
     offset = re.fullmatch(OFFSET, zone)
     if offset is None:
         clock: tzinfo = ZoneInfo(zone)
@@ -428,7 +432,7 @@ class FrameLike(AbstractContainer):
 
     Attributes:
         head: the frame without rows.
-        objects: the conversions for the cells of each column.
+        objects: how to convert the cells of each column back to objects.
     """
 
     head: Any
@@ -444,13 +448,13 @@ class FrameLike(AbstractContainer):
     def rows(self, frame: Frame) -> Any:
         """Return a data frame of the same library with the same types.
 
-        A column whose type cannot hold its cells, such as missing cells among integers, gets the
-        type of the cells.
+        If a column's type cannot represent its cells, such as missing cells among integers, the
+        library infers a type from the cells.
         """
         return _data_frame(self.series(frame), frame, self.head)
 
     def series(self, frame: Frame) -> list[Any]:
-        """Return the columns of a table with the types of the frame's columns."""
+        """Return the columns of a table as series with the types of the data frame's columns."""
         head = nw.from_native(self.head, eager_only=True)
         columns = zip(frame.columns, head.iter_columns(), self.objects, strict=True)
         return [_series_of(objects.cells(raw), [model]) for raw, model, objects in columns]
@@ -463,7 +467,7 @@ class FrameLike(AbstractContainer):
         return [series.dtype.is_float() for series in table.iter_columns()]
 
     def filled(self, data: Any, before: Frame, after: Frame) -> Any:
-        """Return a data frame like the data, with the categories seen in `fit` added."""
+        """Return the data with their missing cells filled and the categories of `fit` added."""
         table = nw.from_native(data, eager_only=True)
         head = nw.from_native(self.head, eager_only=True)
         columns = []
@@ -483,7 +487,7 @@ class FrameLike(AbstractContainer):
 
 
 def _objects_for(series: Any, fitted: Objects, raw: RawColumn) -> Objects:
-    """Return the conversions for new cells: from the series, or from `fit` if no cell is known."""
+    """Return how to convert new cells: as in the series, or as in `fit` if all are missing."""
     own = objects_of(series)
     if series.dtype.is_numeric() or series.dtype in (nw.Date, nw.Datetime, nw.String):
         return own
@@ -492,7 +496,7 @@ def _objects_for(series: Any, fitted: Objects, raw: RawColumn) -> Objects:
 
 
 def _with_cells(series: Any, fitted: Any, cells: list[Any], gaps: np.ndarray) -> Any:
-    """Fill the gaps of a series with other cells, keeping its type if possible."""
+    """Fill the missing cells of a series with new cells, preserving its type if possible."""
     in_gaps = [cell if gap else None for cell, gap in zip(cells, gaps, strict=True)]
     new = _series_of(in_gaps, [series])
     if _type_of(new) == _type_of(series):
@@ -511,7 +515,7 @@ def _with_cells(series: Any, fitted: Any, cells: list[Any], gaps: np.ndarray) ->
 
 
 def _with_categories(series: Any, fitted: Any, objects: Objects) -> Any:
-    """Return a categorical series with the categories of `fit` first, if any is absent."""
+    """Return a series whose categories begin with those of `fit`, unless it has all of them."""
     own = _categories_of(series)
     if own is None:
         return series
@@ -539,15 +543,15 @@ def _categories_of(series: Any) -> list[Any] | None:
 
 
 def _type_of(series: Any) -> Any:
-    """Return a series' type in its own library."""
+    """Return the type of a series in its own library, such as the dtype in pandas."""
     native = series.to_native()
     return native.dtype if hasattr(native, "dtype") else native.type
 
 
 def _series_of(cells: list[Any], models: Sequence[Any]) -> Any:
-    """Return objects as a series with the type of the first model that can hold all of them.
+    """Return objects as a series with the first type among `models` that can represent them all.
 
-    If no model can, the library infers the type.
+    If no type among them can, the library infers a type from the objects.
     """
     gaps = sum(cell is None for cell in cells)
     for model in models:

@@ -31,7 +31,7 @@ class _Transform(NamedTuple):
         return _loss(self.power, x, self.centre, self.width)
 
     def loss(self, x: np.ndarray) -> float:
-        """Return the mean of −log p under one normal density or a few of equal width, in nats."""
+        """Return the mean of −log p under one normal density or a mixture, whichever is smaller."""
         u = (x - self.centre) / self.width
         scale = float(np.log(self.width)) - float(_log_slope(u, self.power).mean())
         z = _powered(u, self.power)
@@ -40,7 +40,7 @@ class _Transform(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Continuous(AbstractPart):
-    """Numbers that are all, or nearly all, different: a normal unit after a power transform.
+    """Numbers that are (nearly) all different, modelled as normal after a power transform.
 
     The code of x is (T((x − centre)/width) − mean)/scale, where T is the Yeo–Johnson transform of
     power λ; λ = 1 is the identity.
@@ -142,9 +142,9 @@ class Continuous(AbstractPart):
     def best(
         self, means: np.ndarray, guess: Guess = Guess.MEAN, spread: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the mean number for normal codes, or the number whose code is the mean code.
+        """Return the mean number if codes are normally distributed, or the number at the mean code.
 
-        The second number is the median, and is also used as the most probable number.
+        The number at the mean code is the median, and also serves as the most probable number.
         """
         codes = means[:, 0]
         rng = np.random.default_rng(0)
@@ -170,7 +170,7 @@ class Continuous(AbstractPart):
 
 
 def _loss(power: float, x: np.ndarray, centre: float, width: float) -> float:
-    """Return the mean of −log p under the transform and a normal density, up to a constant."""
+    """Return the mean of −log p if the transformed numbers are normal, up to a constant."""
     u = (x - centre) / width
     with np.errstate(divide="ignore"):
         spread = float(np.log(_powered(u, power).std()))
@@ -178,9 +178,10 @@ def _loss(power: float, x: np.ndarray, centre: float, width: float) -> float:
 
 
 def _loss_of_clusters(x: np.ndarray, k: int) -> float:
-    """Return the mean of −log p under k normal clusters of equal width, up to the same constant.
+    """Return the mean of −log p under k normal clusters of equal width, up to a constant.
 
-    Akaike's criterion adds one nat in total for each additional mean and mixing weight.
+    The constant is that of `_loss`. Akaike's criterion adds one nat, over all numbers, for each
+    additional parameter: a mean or a mixing weight.
     """
     points = np.quantile(x, (np.arange(POINTS) + 0.5) / POINTS)
     means = np.quantile(points, (np.arange(k) + 0.5) / k)

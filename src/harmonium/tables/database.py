@@ -67,5 +67,5 @@ class Database:
             except duckdb.OutOfMemoryException:
                 raise InputError(
                     f"{label}: expected a table that fits in {most / 2**30:,.1f} GiB of memory;"
-                    " got one that needs more; write it as an array, in .npy."
+                    " got one that needs more; save it as an array, in .npy format."
                 ) from None

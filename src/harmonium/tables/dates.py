@@ -1,10 +1,10 @@
-"""Dates and times in text: their forms, and columns of dates.
+"""Dates and times in text: their formats, and columns of dates.
 
-A form is a format of `datetime.strftime` with these additions: "%-d" for a day without a leading
-zero, "%e" with a leading space, "%^b" for capitals, "%P" for "pm", "%3f" for milliseconds, and an
-offset from UTC written as in the cells: "%H:%M:%S+02:00". A tag in braces after a code gives the
-language of a month, or marks days such as 3rd: "%-d. %B{de} %Y", "%B %-d{th}, %Y". DuckDB reads
-all forms (`time_in`).
+A format (`form`) is written as for `datetime.strftime`, with these additions: "%-d" for a day
+without a leading zero, "%e" with a leading space, "%^b" for capitals, "%P" for "pm", "%3f" for
+milliseconds, and an offset from UTC written as in the cells: "%H:%M:%S+02:00". A tag in braces
+after a code gives the language of a month's name, or marks days such as 3rd: "%-d. %B{de} %Y",
+"%B %-d{th}, %Y". DuckDB reads all formats (`time_in`).
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ TAGGED["d", ORDINAL] = _Ordinals()
 
 
 def _names_of(form: str, tag: str) -> _MonthNames | _Ordinals | None:
-    """Return the names used for the tagged code in a form, or None if there is no tag."""
+    """Return the names used for the tagged code in a format, or None if there is no tag."""
     code = "b"
     if tag == ORDINAL:
         code = "d"
@@ -171,10 +171,10 @@ def _names_of(form: str, tag: str) -> _MonthNames | _Ordinals | None:
 
 
 class Parts(NamedTuple):
-    """The parts of a form of dates.
+    """The parts of a date format.
 
     Attributes:
-        base: the form without the parts below, as a format that both DuckDB and Python can read.
+        base: the rest of the format, without the parts below; DuckDB and Python can read it.
         weekday: the characters after the day of the week, or "" if there is none.
         digits: the number of digits in a fraction of a second.
         zone: the offset from UTC in all cells, or "" if there is none.
@@ -189,7 +189,7 @@ class Parts(NamedTuple):
 
 
 def parts_of_form(form: str) -> Parts:
-    """Divide a form of dates into its parts."""
+    """Divide a date format into its parts."""
     tag = TAG.search(form)
     form = TAG.sub("", form)
     zone = ZONE_OF_FORM.search(form)
@@ -214,7 +214,7 @@ def _group(match: re.Match | None, number: int) -> str:
 
 
 def hours_of(zone: str) -> float | None:
-    """Return the hours from UTC of a time zone as written in a cell, or None if it is unknown."""
+    """Return the UTC offset, in hours, of a time zone written in a cell, or None if unknown."""
     offset = re.search(r"([+-])(\d\d):?(\d\d)?", zone)
     if offset:
         hours = int(offset[2]) + int(offset[3] or 0) / 60
@@ -225,9 +225,9 @@ def hours_of(zone: str) -> float | None:
 
 
 def time_in(cell: str, form: str) -> str:
-    """Return an SQL expression for the time in a cell of a given form; null without a match.
+    """Return an SQL expression for the time in a cell, or null if the format does not match.
 
-    Times with a different offset from UTC are converted to the offset of the form.
+    Times with another UTC offset are converted to the offset of the format.
     """
     parts = parts_of_form(form)
     if not KNOWN_CODES.fullmatch(parts.base):  # a form from a file; DuckDB rejects unknown codes
@@ -259,7 +259,7 @@ def time_in(cell: str, form: str) -> str:
 
 
 def _shift(zone: str, hours: float | None) -> str:
-    """Return an SQL expression for the interval between an offset and a time zone's offset."""
+    """Return an SQL expression for the interval by which `hours` exceeds a zone's UTC offset."""
     sign = f"(case when contains({zone}, '-') then -1 else 1 end)"
     digits = f"regexp_extract({zone}, '[+-](\\d\\d):?(\\d\\d)?', ['h', 'm'])"
     offset = f"{sign} * (60 * cast({digits}.h as int) + coalesce(try_cast({digits}.m as int), 0))"
@@ -269,14 +269,14 @@ def _shift(zone: str, hours: float | None) -> str:
 
 
 def times_of(connection: Any, texts: Sequence[str], form: str) -> list[datetime | None]:
-    """Parse texts as times of a form, with None for each text that does not match the form."""
+    """Parse texts as times in a format; texts that do not match become None."""
     time = time_in("text", form)
     rows = connection.execute(f"select {time} from (select unnest(?) as text)", [list(texts)])
     return [row[0] for row in rows.fetchall()]
 
 
 def write_date(time: datetime, form: str) -> str:
-    """Format a time according to a form, as text."""
+    """Return a time as text in a given format."""
 
     def code(match: re.Match) -> str:
         flag = match[1]
@@ -304,7 +304,7 @@ def write_date(time: datetime, form: str) -> str:
 
 
 def forms_of(cells: Iterable[str]) -> list[str]:
-    """Return the forms that some cells of a column may have, judged by their numbers and names."""
+    """Return the formats that cells of a column may have, judging by their numbers and names."""
     forms: dict[str, None] = {}  # in the order of their first cells
     for cell in cells:
         text = " ".join(cell.split())
@@ -348,7 +348,7 @@ def _forms_of_cell(cell: str) -> list[str]:
 
 
 def _clock_form(clock: re.Match) -> str:
-    """Return the form of a matched time of day."""
+    """Return the format of a time of day that `CLOCK` matches."""
     half = clock["half"] or ""
     form = "%I:%M" if half else "%H:%M"
     if clock["seconds"]:
@@ -361,7 +361,7 @@ def _clock_form(clock: re.Match) -> str:
 
 
 def _days(text: str) -> list[str]:
-    """Return the formats that a date may have; "|" marks where a time of day may follow."""
+    """Return the possible formats of a date; "|" marks the position of a time of day, if any."""
     pieces = re.findall(rf"\d+|{MONTH_PATTERN}\.?|\||{SEPARATORS}|.", text)
     kinds = [_kind(piece) for piece in pieces]
     numbers = kinds.count("number")
@@ -406,7 +406,7 @@ def _codes_of_month(pieces: list[str], kinds: list[str]) -> tuple[str, ...]:
 
 
 def _spelled(pieces: list[str], kinds: list[str], order: str, month: str) -> str:
-    """Assemble a form from the pieces of a cell, given the order of its numbers, such as "dm"."""
+    """Build a format from the pieces of a cell, given the order of its numbers, such as "dm"."""
     codes = iter(order)
     form = ""
     for piece, kind in zip(pieces, kinds, strict=True):
@@ -422,7 +422,7 @@ def _spelled(pieces: list[str], kinds: list[str], order: str, month: str) -> str
 
 
 def as_written(connection: Any, form: str, cells: list[str]) -> str:
-    """Return the variant of a form (zeros, capitals) that reproduces most cells exactly."""
+    """Return the variant of a format (zeros, capitals) with which most cells are reproduced."""
     variants = [
         form,
         re.sub(r"%([HI])", r"%-\1", form),
@@ -445,7 +445,7 @@ def as_written(connection: Any, form: str, cells: list[str]) -> str:
 
 
 def other_order(form: str) -> str:
-    """Return the form with day and month exchanged, or "" if only one order is common."""
+    """Return the format with day and month exchanged, or "" if only one order is common."""
     match = re.search(r"%-?[dm]([-/])%-?[dm]\1(?=%[Yy])", form)
     if match is None:
         return ""
@@ -454,12 +454,12 @@ def other_order(form: str) -> str:
 
 
 def has_times(form: str) -> bool:
-    """Return whether dates of a form include a time of day."""
+    """Return whether a date format includes a time of day."""
     return re.search("%-?[HI]", form) is not None
 
 
 def is_date(form: str) -> bool:
-    """Return whether a form is a form of dates, unlike forms of numbers such as "# %"."""
+    """Return whether a format is for dates, unlike "# %", which is for numbers."""
     return "%" in form and "#" not in form
 
 
@@ -484,7 +484,7 @@ def checked_dates(raw: RawColumn, label: str, form: str) -> RawColumn:
 
 
 def parsed_date(name: str, form: str, text: str) -> RawColumn:
-    """Parse a date entered by the user, in the column's form or with the year first.
+    """Parse a date entered by the user, in the column's format or with the year first.
 
     The date is returned as a column with one cell.
 
@@ -501,7 +501,7 @@ def parsed_date(name: str, form: str, text: str) -> RawColumn:
 
 
 def shown_date(form: str, cell: Any) -> str:
-    """Return a date formatted according to its form."""
+    """Return a date as text in a given format."""
     return write_date(cell.astype("datetime64[us]").item(), form)
 
 
@@ -517,7 +517,7 @@ def sample_of(connection: Any) -> list[str]:
 
 
 def dates_readings(connection: Any, name: str, sample: list[str]) -> list[Reading]:
-    """Return readings of `seen` as dates, one per form that at least half of a sample matches."""
+    """Return a reading of `seen` as dates for each format of at least half of a sample."""
     forms = forms_of(sample)
     if not forms:
         return []
@@ -539,10 +539,10 @@ def dates_readings(connection: Any, name: str, sample: list[str]) -> list[Readin
 
 
 def _by_years(forms: list[str], spans: Sequence[float | None]) -> list[int]:
-    """Return the indices of forms in the order in which they should be tried.
+    """Return the indices of formats in the order in which they should be tried.
 
-    For dates such as 24-08-22, the form with the year first is tried first if its years are close
-    together.
+    For dates such as 24-08-22, a format with the year first is tried first if it yields dates
+    that are much closer together.
     """
     places = list(range(len(forms)))
     year_first = [i for i in places if forms[i].startswith("%y")]
@@ -555,7 +555,7 @@ def _by_years(forms: list[str], spans: Sequence[float | None]) -> list[int]:
 
 
 def _within_years(time: str) -> str:
-    """Return an SQL expression for a time that is null if the year is implausible."""
+    """Return an SQL expression for a time, which is null if the year is implausible."""
     first = f"timestamp '{YEARS[0]}-01-01'"
     last = f"timestamp '{YEARS[1]}-01-01'"
     return f"case when {time} >= {first} and {time} < {last} then {time} end"
@@ -564,7 +564,7 @@ def _within_years(time: str) -> str:
 def _column_of_dates(
     connection: Any, name: str, form: str, sample: list[str], values: np.ndarray
 ) -> RawColumn | None:
-    """Return a column of dates with their form, or None if the values are implausible as dates."""
+    """Return a column of dates with their format, or None if they are implausible as dates."""
     values = values.astype("datetime64[us]")
     if not _is_plausible(connection, form, values):
         return None
@@ -595,14 +595,14 @@ def _zones(connection: Any) -> list[str]:
 
 
 def _utc(zone: str) -> str:
-    """Return UTC in the same notation as an offset."""
+    """Return UTC in the notation of `zone`: an offset such as "+00:00", or "Z", or "UTC"."""
     if re.fullmatch(r"[+-]\d\d(:?\d\d)?", zone):
         return "+" + re.sub(r"\d", "0", zone[1:])
     return "Z" if zone == "Z" else "UTC"
 
 
 def dates_of_form(connection: Any, name: str, form: str) -> Reading:
-    """Return a reading of the table `seen` as dates in a known form."""
+    """Return a reading of the table `seen` as dates in a known format."""
     value = time_in("cell", form)
     (fits,) = row_of(connection, f"count({value})")
 
@@ -613,7 +613,7 @@ def dates_of_form(connection: Any, name: str, form: str) -> Reading:
 
 
 def _is_plausible(connection: Any, form: str, values: np.ndarray) -> bool:
-    """Return whether the cells are dates rather than versions (1.2.10) or seasons (2003-04)."""
+    """Return whether cells are dates rather than version numbers (1.2.10) or seasons (2003-04)."""
     known = values[~np.isnat(values)]
     if not len(known):
         return False
@@ -652,7 +652,7 @@ def dates_in_digits(connection: Any, raw: RawColumn) -> RawColumn:
 
 
 def without_times(values: np.ndarray, form: str) -> str:
-    """Return the form of dates, with the time of day as fixed text if all are at midnight."""
+    """Return the date format, with fixed text for the time of day if all times are midnight."""
     known = values[~np.isnat(values)]
     if not len(known) or (known != known.astype("datetime64[D]")).any():
         return form
@@ -661,7 +661,7 @@ def without_times(values: np.ndarray, form: str) -> str:
 
 
 def likely_clock(connection: Any, name: str, sample: list[str]) -> list[Reading]:
-    """Return a list with a reading of the table `seen` as times of day, or [] if most are not."""
+    """Return a list of one reading of `seen` as times of day, or [] if most cells are not times."""
     likely = [text for text in sample if re.match(CLOCK_PARTS[0], text)]
     if 2 * len(likely) > len(sample):
         return [clock_reading(connection, name)]
@@ -669,7 +669,7 @@ def likely_clock(connection: Any, name: str, sample: list[str]) -> list[Reading]
 
 
 def clock_reading(connection: Any, name: str, known: str = "") -> Reading:
-    """Return a reading of the table `seen` as times of day, in a known form if given."""
+    """Return a reading of the table `seen` as times of day, in the format `known` if given."""
     parts = f"regexp_extract(cell, '{CLOCK_PARTS[0]}', {CLOCK_PARTS[1]})"
     with_seconds, with_half, digits, is_short, gap, small, times = row_of(
         connection,
@@ -714,11 +714,11 @@ def clock_reading(connection: Any, name: str, known: str = "") -> Reading:
 
 
 def in_one_order(columns: list[RawColumn], known: Collection[str]) -> list[RawColumn]:
-    """Return the columns after making ambiguous orders of day and month agree between columns.
+    """Return the columns, with ambiguous orders of day and month resolved by the other columns.
 
     Args:
         columns: the columns, each read independently of the others.
-        known: the names of columns whose form must not change.
+        known: the names of columns whose format must not change.
     """
     doubtful = {c.name for c in columns if _fits_both_orders(c) and c.name not in known}
     names_by_order = {

@@ -31,14 +31,14 @@ class Information(NamedTuple):
 
     @property
     def corrected(self) -> float:
-        """The estimate in nats minus its expectation for independent columns, at least 0."""
+        """The estimated nats minus their expectation under independence, but at least 0."""
         return max(0.0, self.nats - self.freedom / (2.0 * max(1, self.rows)))
 
 
 def classes_of(
     codes: np.ndarray, states: int | None, known: np.ndarray | None = None
 ) -> np.ndarray:
-    """Divide codes into classes 0, 1, …, with −1 for missing codes.
+    """Assign codes to classes 0, 1, …, and missing codes to −1.
 
     Args:
         codes: the codes.

@@ -19,11 +19,11 @@ CELL_FRACTION = 0.03
 
 @dataclass(frozen=True, kw_only=True)
 class Discrete(AbstractPart):
-    """Numbers of which some are repeated; each frequent number or range of others is one state.
+    """Numbers of which some are repeated; the states are frequent numbers, and ranges of others.
 
-    Numbers are integer multiples of a step. A cell is a range of numbers, whose probabilities are
-    proportional to their counts, with one pseudo-observation shared by all numbers that do not
-    occur in the data.
+    Numbers are integer multiples of a step. A cell is a range of numbers. Within a cell, the
+    probability of each number is proportional to its count plus an equal share of one
+    pseudo-observation.
 
     Attributes:
         step: the unit in which the numbers are integers.
@@ -44,7 +44,7 @@ class Discrete(AbstractPart):
 
     @classmethod
     def of(cls, raw: RawColumn, name: str) -> Discrete:
-        """Determine the states for a column of numbers."""
+        """Determine the states that model a column of numbers."""
         step = step_of(raw.known)
         multiples = np.rint(raw.known / step).astype(np.int64)
         seen, counts = np.unique(multiples, return_counts=True)
@@ -122,7 +122,7 @@ class Discrete(AbstractPart):
 
     @property
     def _widths(self) -> np.ndarray:
-        """The number of multiples in each cell within the observed range, excluding points."""
+        """The number of multiples in each cell, within the observed range and excluding points."""
         limits = np.array([self.seen[0], *self.starts, self.seen[-1] + 1])
         widths = np.zeros(self.states)
         widths[: len(limits) - 1] = np.diff(limits)
@@ -132,9 +132,9 @@ class Discrete(AbstractPart):
     def log_density(self, raw: RawColumn) -> np.ndarray:
         """Return the log density of each number given its state, per unit of the column.
 
-        One pseudo-observation is shared by all numbers of a cell. Another pseudo-observation in the
-        first and the last cell is distributed geometrically over the numbers outside the observed
-        range.
+        One pseudo-observation is divided equally among the numbers of a cell. In the first and the
+        last cell, another pseudo-observation is distributed geometrically over the numbers outside
+        the observed range.
         """
         multiples = self._multiples(raw)
         cell = self._cell_of(multiples)
@@ -156,7 +156,7 @@ class Discrete(AbstractPart):
         return np.where(raw.is_missing, 0.0, log_p - np.log(self.step))
 
     def state_names(self) -> list[str]:
-        """Return each state's number, or its lowest and highest observed numbers, as text."""
+        """Return the observed number of each state, or its lowest and highest numbers, as text."""
         numbers = np.array(self.seen) * self.step
         cell = self._cells_of_seen
         names = []
@@ -169,7 +169,7 @@ class Discrete(AbstractPart):
     def best(
         self, means: np.ndarray, guess: Guess = Guess.MEAN, spread: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the best guess for each number: the mean, the exact mean or the median.
+        """Return the point estimate of each number: the mean, exact mean, median or mode.
 
         The mean is rounded to a multiple, or to an observed number if few numbers were observed.
         The exact mean is not rounded. The median and the most probable number are always observed
@@ -196,7 +196,7 @@ class Discrete(AbstractPart):
         return self._numbers(seen[np.searchsorted((seen[1:] + seen[:-1]) / 2, mean)])
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Decode each code to a number, drawn with the observed frequencies."""
+        """Decode each code into one of its numbers, drawn with their observed frequencies."""
         cell = self._cells_of_seen
         multiples = np.empty(len(codes))
         for code in np.unique(codes):
@@ -212,7 +212,7 @@ class Discrete(AbstractPart):
 
 
 def _starts_of_cells(seen: np.ndarray, counts: np.ndarray) -> list[int]:
-    """Group numbers into cells with enough rows; return the first number of each later cell."""
+    """Group numbers into cells with enough rows; return where each cell after the first starts."""
     full = max(CELL_ROWS, CELL_FRACTION * counts.sum())
     starts = []
     inside = 0

@@ -68,21 +68,21 @@ def decoded(content: bytes, label: str) -> Decoded:
     texts = {name: text for name in EIGHT_BITS if (text := _text(content, name)) is not None}
     if encodings != ["utf-8"] or not texts:
         raise InputError(
-            f"{label}: expected text with one row a line; got binary content; save it as UTF-8"
-            " text, or rename it after its format."
+            f"{label}: expected text with one row per line; got binary content; save it as UTF-8"
+            " text, or rename the file to match its format."
         )
     odd = {name: _oddity(text) for name, text in texts.items()}
     encoding = min(odd, key=lambda name: odd[name])
     if odd[encoding] > MOST_ODD and len(re.findall(rb"[\x80-\xff]", content[:LOOKED_AT])) >= FEWEST:
         raise InputError(
-            f"{label}: expected text in UTF-8, UTF-16, Windows-1252 or Mac Roman; got bytes of"
+            f"{label}: expected text in UTF-8, UTF-16, Windows-1252 or Mac Roman; got bytes in"
             " another encoding; save it as UTF-8."
         )
     return Decoded(texts[encoding], TITLES[encoding])
 
 
 def _without_strays(content: bytes, encoding: str) -> tuple[str | None, str]:
-    """Decode text, remove a few stray control characters, and describe them.
+    """Decode text, remove a few stray control characters, and describe what was removed.
 
     The text is None if the bytes are invalid or contain too many control characters.
     """
@@ -106,7 +106,7 @@ def _without_strays(content: bytes, encoding: str) -> tuple[str | None, str]:
 
 
 def _text(content: bytes, encoding: str) -> str | None:
-    """Decode text, or return None if the bytes are invalid or contain terminal controls."""
+    """Decode text, or return None if the bytes are invalid or contain control characters."""
     try:
         text = _without_end(content.decode(encoding))
     except UnicodeDecodeError:
@@ -117,7 +117,7 @@ def _text(content: bytes, encoding: str) -> str | None:
 
 
 def _without_end(text: str) -> str:
-    """Return a text without a DOS end-of-file mark or zeros that pad the last block."""
+    """Return a text without a final DOS end-of-file mark or zero bytes that pad the last block."""
     bare = text.rstrip(ENDS)
     if len(re.findall(LINE_END, bare)) > 1:
         return bare
@@ -125,7 +125,7 @@ def _without_end(text: str) -> str:
 
 
 def _wide(content: bytes) -> str | None:
-    """Return the UTF-16 encoding of text without a byte order mark, or None for other text."""
+    """Return which UTF-16 encoding text without a byte order mark has, or None for other text."""
     sample = content[:LOOKED_AT]
     half = max(1, len(sample) // 2)
     first = sample[0::2].count(0) / half
@@ -140,7 +140,7 @@ def _wide(content: bytes) -> str | None:
 
 
 def _oddity(text: str) -> float:
-    """Return the fraction of non-ASCII letters in positions that suggest a wrong encoding."""
+    """Return the fraction of non-ASCII characters whose neighbours suggest a wrong encoding."""
     beginning = text[:LOOKED_AT]
     places = [match.start() for match in re.finditer(r"[^\x00-\x7f]", beginning)]
     odd = sum(

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class CellKind(StrEnum):
-    """What the cells of a column were read as: words, numbers or dates."""
+    """The type of the cells of a column as read from its source: words, numbers or dates."""
 
     NUMBERS = "numbers"
     DATES = "dates"
@@ -33,7 +33,7 @@ class RawColumn:
         values: float64 with NaN for missing cells, datetime64 with NaT, or an object array of text
             with None; shape (rows,).
         form: the format of the numbers or dates in text: a format of `datetime.strftime`; for
-            numbers, "$#" or "# %" for signs around all of them, "#," or "," for a decimal comma;
+            numbers, "$#" or "# %" for symbols around all of them, "#," or "," for a decimal comma;
             else "".
         note: a note for the user on how the column was read, or "".
         digits: the number of digits after the decimal point in text; None if it differs between
@@ -113,7 +113,7 @@ class Frame:
         return Frame(tuple(others), self.has_names)
 
     def numbers(self) -> np.ndarray | None:
-        """Return a matrix of the cells (integers if possible), or None if any is not a number.
+        """Return a matrix of the cells (integers if possible), or None if a cell is not a number.
 
         Infinite numbers count as numbers.
         """
@@ -123,7 +123,7 @@ class Frame:
         return as_whole_numbers(matrix)
 
     def with_gaps(self) -> np.ndarray | None:
-        """Return a matrix of the cells, NaN if missing; None unless all columns are numeric."""
+        """Return a matrix with NaN for missing cells, or None if any column is not numeric."""
         if any(column.cell_kind is not CellKind.NUMBERS for column in self.columns):
             return None
         return np.stack([column.values for column in self.columns], axis=1)
@@ -144,21 +144,21 @@ def numbered_names(count: int) -> tuple[str, ...]:
 
 
 def frame_of_array(array: np.ndarray, names: tuple[str, ...]) -> Frame:
-    """Return the columns of a matrix of numbers as a frame; missing names are numbered."""
+    """Return a matrix of numbers as a table; columns without names are numbered."""
     pairs = zip(names or numbered_names(array.shape[1]), array.T, strict=True)
     columns = (RawColumn(name, values.astype(float)) for name, values in pairs)
     return Frame(tuple(columns), bool(names))
 
 
 def with_gaps(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Return a copy of cells (words, dates or numbers) in which those in the mask are missing."""
+    """Return a copy of cells (words, dates or numbers) in which the masked cells are missing."""
     cells = values.copy()
     cells[missing] = MISSING_CELLS[CELL_KINDS[values.dtype.kind]]
     return cells
 
 
 def words_of(raw: RawColumn) -> np.ndarray:
-    """Convert cells to words, integers without a decimal point; missing cells become None."""
+    """Convert cells to words; integers have no decimal point, and missing cells become None."""
     cells = raw.values.tolist()
     if raw.cell_kind is CellKind.NUMBERS:
         cells = [_shortest(number) for number in np.nan_to_num(raw.values).tolist()]

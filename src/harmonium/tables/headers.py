@@ -1,8 +1,9 @@
 """Finding the beginning of the table in a text file, and the lines that contain column names.
 
 For each record, `log_odds` compares the probability of its cells as column names with their
-probability as cells of the columns below. Evidence for names is, for example, a word above numbers,
-numbers 0, 1, 2, … above others, an empty first cell, or a word that does not occur in its column.
+probability as cells of the columns below. Evidence that a record contains names is, for example, a
+word above numbers, numbers 0, 1, 2, … above others, an empty first cell, or a word that does not
+occur in its column.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class _Column(NamedTuple):
 def log_odds(
     record: Sequence[str], rows: Sequence[Sequence[str]], missing: Sequence[str] = ()
 ) -> float:
-    """Return the log odds (base 10) that a record contains the column names of some rows.
+    """Return the log odds (base 10) that a record contains the column names for some rows.
 
     Args:
         record: the cells of the record.
@@ -129,7 +130,7 @@ def log_odds(
 def _cell_as_name(cell: str, kind: str, column: _Column, earlier: set[str]) -> float:
     """Return the probability of a word or an empty cell in a line of names, given earlier cells.
 
-    Numbers and dates are evaluated together elsewhere, so their probability here is 1.
+    All numbers or dates of a record are evaluated jointly elsewhere, so the probability here is 1.
     """
     if kind == TextKind.WORD:
         probability = _word_as_name(cell, column)
@@ -166,7 +167,7 @@ def is_further_line(
 
 
 def _kind_of(cell: str, blanks: set[str]) -> str:
-    """Return the type of a cell: a `TextKind`, or NUMBER plus an amount's signs ("number%")."""
+    """Return the type of a cell: a `TextKind`, followed by an amount's symbols, as in "number%"."""
     if cell.lower() in blanks:
         return TextKind.MISSING
     if re.fullmatch(r"[+-]?\d+", cell):
@@ -240,7 +241,7 @@ def _word_as_name(word: str, column: _Column) -> float:
 
 
 def _as_row(cell: str, kind: str, column: _Column) -> float:
-    """Return the probability of a cell as a cell of a column, rather than as its name."""
+    """Return the probability of a cell as a member of a column, rather than as its name."""
     # Smoothed, so that no type has probability 0, since the logarithm is taken.
     p_kind = (column.kinds[kind] + 0.2) / (column.count + 0.4)
     if _is_numeric(kind):
@@ -264,17 +265,17 @@ def _as_row(cell: str, kind: str, column: _Column) -> float:
 
 
 def _value(cell: str, column: _Column) -> float:
-    """Return the probability of a cell with exactly this text in a column."""
+    """Return the probability that a cell of a column has exactly this text."""
     return (column.cells[cell] + 0.5) / (column.count + 1.0)
 
 
 def _is_counted(numbers: list[str]) -> bool:
-    """Return whether numbers are consecutive integers from 0 or 1."""
+    """Return whether numbers are consecutive integers that start at 0 or 1."""
     return numbers[:1] in (["0"], ["1"]) and counts_from(numbers, int(numbers[0]))
 
 
 def _numbers_as_names(numbers: list[str]) -> float:
-    """Return the probability that exactly these numbers name columns; 1 for no numbers."""
+    """Return the probability that a line of names has exactly these numbers; 1 if it has none."""
     if not numbers:
         return 1.0
     if _is_counted(numbers):
@@ -298,9 +299,9 @@ def _numbers_as_names(numbers: list[str]) -> float:
 
 
 def _has_counted_rows(cells: list[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether any row counts up, or is a permutation of the integers in a record.
+    """Return whether any row has consecutive integers, or the integers of a record in any order.
 
-    Examples are windows of a series, ranks, and hand-typed matrices.
+    Examples of such rows are windows of a series, ranks, and hand-typed matrices.
     """
     places = [place for place, cell in enumerate(cells) if re.fullmatch(r"\d+", cell)]
     if len(places) < 3:
@@ -393,7 +394,7 @@ def names_in(
 
 
 class _Finder:
-    """Finds the beginning and the column names of a table among the first records of a file."""
+    """A search for the beginning and the column names of a table in the first records of a file."""
 
     def __init__(
         self,
@@ -412,7 +413,7 @@ class _Finder:
         self.plain = plain or [*records]
 
     def odds(self, record: Record, rows: Sequence[Record]) -> float:
-        """Return the log odds (base 10) that a record contains the column names of rows."""
+        """Return the log odds (base 10) that a record contains the column names for these rows."""
         cells = [row.cells for row in rows if len(row.cells) >= self.width]
         return log_odds(record.cells[: self.width], cells, self.missing)
 
@@ -426,7 +427,7 @@ class _Finder:
         return 0
 
     def _begins(self, record: Record, rows: list[Record]) -> bool:
-        """Return whether the table begins with a record that is followed by these rows."""
+        """Return whether the table begins with `record`, which is followed by `rows`."""
         if len(record.cells) == self.width - 1:
             return self.is_short(record, rows)
         if len(record.cells) < self.width:
@@ -444,9 +445,9 @@ class _Finder:
         return len(record.cells) == self.width or not record.bare[self.width]
 
     def _is_sentence(self, record: Record, rows: Sequence[Record]) -> bool:
-        """Return whether blanks follow the commas in a record, but not in any row.
+        """Return whether every comma is followed by a blank in a record, but not in any row.
 
-        One of its cells must have two words, so that a list of names above units is not a sentence.
+        At least one cell must also have two words, unlike in a list of names above units.
         """
 
         def has_blanks(row: Record) -> bool:
@@ -471,7 +472,7 @@ class _Finder:
         return is_title or self.odds(first, others) > 0 or self.is_short(first, others)
 
     def is_short(self, record: Record, rows: Sequence[Record]) -> bool:
-        """Return whether a record contains names for all columns but the first, as written by R."""
+        """Return whether a record names all columns but the first, as in files written by R."""
         is_shorter = len(record.cells) == self.width - 1 and bool(rows)
         if not is_shorter or is_numbers(record.cells) or len(rows[0].cells) != self.width:
             return False
@@ -483,7 +484,7 @@ class _Finder:
         return len(set(first)) == len(first)
 
     def further(self, rows: Sequence[Record]) -> int:
-        """Return the number of records below the names that are also names or units."""
+        """Return how many records directly below the names contain further names or units."""
         count = 0
         while count < MOST_FURTHER_LINES and count < len(rows):
             below = [row.cells for row in rows[count + 1 :] if len(row.cells) == self.width]
@@ -505,7 +506,7 @@ class _Finder:
         *,
         is_short: bool,
     ) -> Names:
-        """Return the names in a record, and in the record below it if both are needed.
+        """Return the names in a record, combined with those in the next record if both are needed.
 
         Args:
             record: the record that contains the names.
@@ -546,13 +547,13 @@ class _Finder:
         return Names(names, len(names), record, rows[further:], notes)
 
     def completed(self, record: Record) -> list[str]:
-        """Return the cells of a record, without the last cell if it is empty and not a column."""
+        """Return the cells of a record, without an empty last cell that belongs to no column."""
         if record.is_longer_than(self.width):
             return record.cells[:-1]
         return record.cells
 
     def comment_before(self, record: Record) -> list[str] | None:
-        """Return the names in the last comment with one name per column, or None if none has."""
+        """Return the names in the last comment with one cell per column; None if there is none."""
         comments = [
             other for other in self.records if other.line < record.line and other not in self.plain
         ]
@@ -565,7 +566,7 @@ class _Finder:
 
 
 def _known_names(records: Sequence[Record], names: set[str]) -> Record | None:
-    """Return the record that contains all or most of these names, or None if none does."""
+    """Return the first record that contains most of these names, or None if none does."""
     for record in records[:LOOKED_THROUGH]:
         if 2 * len(names.intersection(record.bare)) > len(names):
             return record
@@ -575,7 +576,8 @@ def _known_names(records: Sequence[Record], names: set[str]) -> Record | None:
 def _joined(cells: Sequence[str], below: Sequence[Record]) -> list[str] | None:
     """Combine names from two lines if the first line has repeated or empty names, else return None.
 
-    A name in the first line may apply to several columns: it is repeated, or written only once.
+    A name in the first line may apply to several columns, either repeated above each of them or
+    written only above the first.
     """
     if not below or len(below[0].cells) != len(cells):
         return None
@@ -594,7 +596,7 @@ def _joined(cells: Sequence[str], below: Sequence[Record]) -> list[str] | None:
 
 
 def without_hash(cells: Sequence[str]) -> list[str]:
-    """Return the cells of a comment without the comment sign."""
+    """Return the cells of a comment without the comment character."""
     first = cells[0].lstrip(" #%")
     if first:
         return [first, *cells[1:]]

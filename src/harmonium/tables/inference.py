@@ -89,7 +89,9 @@ def columns_of(
     for name, kind in kinds.items():
         if name not in frame.names:
             advice = f"choose among {', '.join(frame.names)}"[:200]
-            raise InputError(f"column {name!r}: expected a column of {label}; got none; {advice}.")
+            raise InputError(
+                f"column {name!r}: expected a column of {label}; got none of this name; {advice}."
+            )
         if kind not in KINDS:
             raise InputError(
                 f"column {name!r}: expected a kind among {', '.join(KINDS)}; got {kind!r}."
@@ -115,7 +117,7 @@ def columns_of(
                 reasons[-1] += f" ({raw.note})"
         raise InputError(
             f"{label}: expected a column that can be modelled; got {'; '.join(reasons)};"
-            " check how it was read."
+            " check how the columns were read."
         )
     return inferred
 
@@ -123,7 +125,7 @@ def columns_of(
 def columns_from(record: Any, frame: Frame, label: str) -> Columns:
     """Return the columns described by a record from `Columns.record`.
 
-    If an entry contains only a kind, the column is fitted to the table.
+    A column whose entry contains only a name and a kind is fitted to the table.
 
     Raises:
         InputError: the record is damaged, or is incompatible with the table.
@@ -173,7 +175,7 @@ def _column_of(
 
 
 def _likeness(cells: np.ndarray) -> str:
-    """Return a clause with an example of the most common format, or "" if it has no digits."""
+    """Return a clause with a cell in the most common format, or "" if that format has no digits."""
     cells = cells[:LOOKED_AT]
     shapes = Counter(_shape_of(cell) for cell in cells)
     usual, count = shapes.most_common(1)[0]
@@ -207,11 +209,11 @@ def _is_tied(values: np.ndarray) -> bool:
 def _with_scales(
     frame: Frame, columns: tuple[AbstractColumn, ...], kinds: dict[str, str]
 ) -> tuple[AbstractColumn, ...]:
-    """Return the columns, with few different numbers treated as continuous if this predicts better.
+    """Make discrete columns continuous or ordered if they then predict other columns better.
 
-    Salaries in thousands are continuous, however few; marks from 1 to 10 are ordered states. Codes,
-    such as region codes, are unordered states, since other columns do not increase or decrease with
-    a code.
+    Salaries in thousands are continuous, however few different salaries there are; exam marks from
+    1 to 10 are ordered states. Codes, such as region codes, are unordered states, since other
+    columns do not increase or decrease with a code.
     """
     decided = list(columns)
     sample = frame.taken(np.sort(np.random.default_rng(0).permutation(len(frame))[:ENOUGH_ROWS]))
@@ -241,7 +243,7 @@ def _with_scales(
 def _with_calendars(
     frame: Frame, columns: tuple[AbstractColumn, ...], kinds: dict[str, str]
 ) -> tuple[AbstractColumn, ...]:
-    """Return the columns, with dates divided into parts if this predicts dates or others better."""
+    """Divide dates into parts if this predicts the dates or other columns better."""
     decided = list(columns)
     classes: list[list[np.ndarray]] = []
     for place, (raw, column) in enumerate(zip(frame.columns, columns, strict=True)):
@@ -264,7 +266,7 @@ def _of_each_part(
     columns: Sequence[AbstractColumn],
     arrays_of: Callable[[AbstractPart, np.ndarray], list[np.ndarray]],
 ) -> list[list[np.ndarray]]:
-    """Return a list of arrays for each column: the results of a function of its parts and codes."""
+    """Return, for each column, the arrays that a function returns for its parts and their codes."""
     arrays = []
     for raw, column in zip(frame.columns, columns, strict=True):
         parts = zip(column.parts, column.split(raw, "table"), strict=True)
@@ -336,7 +338,7 @@ def _column_of_kind(raw: RawColumn, kind: ColumnKind, label: str) -> AbstractCol
         return LeftOut(name=raw.name, form=raw.form)
     if raw.is_missing.all():
         raise InputError(
-            f"{label}: column {raw.name!r}: expected cells with values; got none; leave it out."
+            f"{label}: column {raw.name!r}: expected cells with values; got none; omit the column."
         )
     if kind is ColumnKind.KEY:
         return _key(raw, label)
@@ -345,7 +347,7 @@ def _column_of_kind(raw: RawColumn, kind: ColumnKind, label: str) -> AbstractCol
         example = words_of(raw)[~raw.is_missing][0]
         raise InputError(
             f"{label}: column {raw.name!r}: expected {needed}; got {raw.cell_kind} such as"
-            f" {example[:40]!r}; read it as category."
+            f" {example[:40]!r}; choose the kind category."
         )
     if kind is ColumnKind.DATE:
         return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
@@ -355,10 +357,10 @@ def _column_of_kind(raw: RawColumn, kind: ColumnKind, label: str) -> AbstractCol
 
 
 def counts_rows(name: str, values: np.ndarray, *, is_first: bool) -> bool:
-    """Return whether a column numbers the rows: its numbers increase by one per row.
+    """Return whether a column counts the rows, so that its numbers increase by one per row.
 
-    The numbers must also start at 0 or 1 in the first column, or the column must have the name of a
-    counter. Years, which are a trend, do not count.
+    The column must also be the first of the table and start at 0 or 1, or have the name of a
+    counter. A column of years is not a counter, but a trend.
 
     Example:
         >>> counts_rows("index", np.arange(20), is_first=False)
@@ -373,7 +375,7 @@ def counts_rows(name: str, values: np.ndarray, *, is_first: bool) -> bool:
 
 
 def _key(raw: RawColumn, label: str) -> Key:
-    """Return the column as a key that identifies the rows, as chosen by the user.
+    """Return the column as a key that identifies the rows, since the user chose this kind.
 
     Raises:
         InputError: the cells are neither different integers nor different texts of one form.
@@ -395,8 +397,8 @@ def _key(raw: RawColumn, label: str) -> Key:
 def _identifier(name: str, values: np.ndarray, *, is_first: bool) -> str:
     """Return the reason why numbers seem to identify rows, or "" if they do not.
 
-    Numbers identify rows if they count the rows, or are different integers in a column with the
-    name of an identifier.
+    Numbers identify rows if they count the rows, or if they are distinct integers in a column
+    named like an identifier.
     """
     if len(values) <= FEWEST_ROWS:
         return ""
@@ -410,7 +412,7 @@ def _identifier(name: str, values: np.ndarray, *, is_first: bool) -> str:
 
 
 class Gains(NamedTuple):
-    """How well a column predicts others: estimated gains in nats on new rows (Akaike's criterion).
+    """How well a column predicts others: gains on new rows, in nats, by Akaike's criterion.
 
     Attributes:
         scale: the gain if the column is treated as numbers, with a slope for each other column.
@@ -427,7 +429,7 @@ class Gains(NamedTuple):
 
     @property
     def is_order(self) -> bool:
-        """Whether states are ordered: slopes explain almost as much as separate means of states."""
+        """Whether states are ordered: slopes explain almost as much as a mean for each state."""
         # If states overfit, their gain is negative, and a fraction of the gain exceeds it.
         return self.scale >= min(self.states, ENOUGH * self.states)
 
@@ -436,7 +438,7 @@ def is_sparse(values: np.ndarray) -> bool:
     """Return whether numbers are so far apart that numbers between them are to be expected.
 
     Ratings, numbers of legs and ages in years lie on a lattice of at most `FEW_NUMBERS` points.
-    Salaries in thousands do not, or have a step that is unusual for counts.
+    Salaries in thousands do not, or their step is larger than is usual for counts.
     """
     seen = np.unique(values)
     if len(seen) < FEWEST:
@@ -489,7 +491,7 @@ def _nats(explained: float, rows: int) -> float:
 
 
 def targets_of(part: AbstractPart, codes: np.ndarray) -> list[np.ndarray]:
-    """Return the codes of a column, or an indicator array per state if there are more than two."""
+    """Return the codes of a column, or one indicator per state if it has more than two states."""
     if part.states is None or part.states == 2:  # one of two states determines the other
         return [codes]
     missing = np.isnan(codes)
@@ -497,7 +499,7 @@ def targets_of(part: AbstractPart, codes: np.ndarray) -> list[np.ndarray]:
 
 
 def numbers_of(part: AbstractPart, codes: np.ndarray) -> list[np.ndarray]:
-    """Return the numbers of a numeric or ordered column, or `targets_of` for other columns."""
+    """Return the numbers of a discrete column, or the result of `targets_of` for other columns."""
     if not isinstance(part, Discrete):
         return targets_of(part, codes)
     numbers = part.best(np.eye(part.states))
@@ -510,7 +512,7 @@ def calendar_parts(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, .
 
     The month, day of the week or hour is a part if some of its values are more frequent than
     expected by chance, or if another column depends on it. The month must also predict dates and
-    other columns better than the trend, which the month would reduce to years.
+    other columns better than the trend, since with months, the trend is resolved only by year.
 
     Args:
         raw: the dates.
@@ -570,9 +572,10 @@ def calendar_parts(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, .
 
 
 def _dispersion(counts: np.ndarray, classes: np.ndarray) -> float:
-    """Return the overdispersion of daily counts within classes, relative to chance; at least 1.
+    """Return the overdispersion of daily counts within classes (χ² per degree of freedom, ≥ 1).
 
-    This many rows count as one row: for example, all rows of a monthly report have the same date.
+    In significance tests, this many rows count as one: for example, all rows of a monthly report
+    have the same date.
     """
     sizes = np.maximum(np.bincount(classes), 1)
     mean = (np.bincount(classes, counts) / sizes)[classes]
@@ -583,7 +586,7 @@ def _dispersion(counts: np.ndarray, classes: np.ndarray) -> float:
 
 
 def _divergence(classes: np.ndarray, expected: np.ndarray) -> Information:
-    """Return the Kullback–Leibler divergence of observed from expected classes, in nats per row."""
+    """Return the Kullback–Leibler divergence of observed from expected class frequencies."""
     counts = np.bincount(classes[classes >= 0], minlength=len(expected))
     seen = counts > 0
     p = counts[seen] / counts.sum()

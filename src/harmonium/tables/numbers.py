@@ -1,12 +1,12 @@
-"""Numbers and times of day in text: their forms, and columns of numbers.
+"""Numbers and times of day in text: their formats, and columns of numbers.
 
-A form is "#" for the number, with the text around it: "$#", "# kg". "#" is followed by ",##0" or
-".##0" for the thousands separator and "," for a decimal comma, and, after ";", by the notation for
-negative numbers if it is not a hyphen: "$#;(#)". Times of day have the same forms as dates:
-"%H:%M".
+A format (`form`) is "#" for the number, with the text around it: "$#", "# kg". The "#" is followed
+by ",##0" or ".##0" for the thousands separator and "," for a decimal comma, and, after ";", by the
+notation for negative numbers if it is not a hyphen: "$#;(#)". Times of day have the same formats as
+dates: "%H:%M".
 
-A `Notation` describes numbers before the form is known: a pattern that all cells of a column may
-match, with SQL expressions that count and read the cells.
+A `Notation` describes numbers before their format is known: a pattern that all cells of a column
+may match, with SQL expressions that count and read the cells.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ MOST_DIGITS = 15  # digits after the point that float64 can represent below 1
 
 
 class NumberForm(NamedTuple):
-    """The form in which the numbers of a column are written.
+    """The format in which the numbers of a column are written.
 
     Attributes:
-        before, after: the signs before and after all numbers, such as a currency or a unit.
+        before, after: the symbols before and after all numbers, such as a currency or a unit.
         group: the thousands separator, or "" if there is none.
         has_comma: whether the decimal mark is a comma.
         negative: the notation of negative numbers, with "#" for the rest: "-#", "(#)", "−#", "#-".
@@ -92,7 +92,7 @@ class NumberForm(NamedTuple):
 
     @classmethod
     def of(cls, form: str) -> NumberForm:
-        """Parse the text of a form."""
+        """Parse a format that is given as text."""
         positive, _, negative = form.partition(";")
         parts = FORM.fullmatch(positive)
         negative = negative if "#" in negative else HYPHEN
@@ -103,7 +103,7 @@ class NumberForm(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The form as text: "," for only a decimal comma, and "" for plain numbers."""
+        """The format as text: "" for plain numbers, or "," for those with a decimal comma."""
         group = f"{self.group}##0" * bool(self.group)
         comma = "," * self.has_comma
         negative = f";{self.negative}" * (self.negative != HYPHEN)
@@ -113,7 +113,7 @@ class NumberForm(NamedTuple):
         return positive + negative
 
     def dressed(self, number: str) -> str:
-        """Format a number such as "-1234.5" in this form."""
+        """Return a number such as "-1234.5" in this format."""
         digits = number.removeprefix("-")
         whole, point, decimals = digits.partition(".")
         if self.group and whole.isdecimal():
@@ -126,7 +126,7 @@ class NumberForm(NamedTuple):
         return positive
 
     def number(self, text: str) -> float:
-        """Parse a number written in this form or as a plain number.
+        """Parse a number written in this format or as a plain number.
 
         Raises:
             ValueError: the text is not a number.
@@ -150,12 +150,12 @@ class NumberForm(NamedTuple):
 
 
 def is_clock(form: str) -> bool:
-    """Return whether the form of a column of numbers is for times of day."""
+    """Return whether the format of a column of numbers is for times of day."""
     return "#" not in form and ("%H" in form or "%I" in form or "%-" in form)
 
 
 def dressed(number: str, form: str) -> str:
-    """Format a number such as "-1234.5" in the form of its column."""
+    """Return a number such as "-1234.5" in the format of its column."""
     if is_clock(form):
         return _clock_text(float(number), form)
     return NumberForm.of(form).dressed(number)
@@ -167,7 +167,7 @@ def is_number(text: str) -> bool:
 
 
 def number_in(text: str, form: str) -> float:
-    """Parse a number or time of day written in a given form.
+    """Parse a number or time of day written in a given format.
 
     Raises:
         ValueError: the text is not a number.
@@ -178,7 +178,10 @@ def number_in(text: str, form: str) -> float:
 
 
 def _clock_text(number: float, form: str) -> str:
-    """Format minutes (seconds if the form has them) as a time of day; hours may exceed 24."""
+    """Return a number of minutes, or of seconds if the format has them, as a time of day.
+
+    The hours may exceed 24.
+    """
     digits = re.search(r"%(\d)f", form)
     places = 0
     if digits:
@@ -215,7 +218,7 @@ def _clock_number(text: str, form: str) -> float:
 
 
 class Notation(NamedTuple):
-    """A notation for numbers, such as a decimal comma with dots between thousands.
+    """A notation for numbers, such as a decimal comma with dots as thousands separators.
 
     Attributes:
         pattern: a regular expression that must match all cells of a column.
@@ -235,7 +238,7 @@ class Notation(NamedTuple):
         return f"{count_matches(cell, self.pattern)}, {count_matches(cell, self.decisive)}"
 
     def number(self, cell: str) -> str:
-        """Return an SQL expression for the number in a cell; null if the cell does not match."""
+        """Return an SQL expression for the number in a cell, or null if the cell does not match."""
         bare = f"replace({cell}, '∞', 'inf')"
         if self.removed:
             bare = f"regexp_replace({bare}, '[{quoted(self.removed)}]', '', 'g')"
@@ -296,7 +299,7 @@ def notations(delimiter: str, mark: str) -> tuple[Notation, ...]:
 
 
 def fitting_form(candidates: tuple[Notation, ...], form: NumberForm) -> tuple[Notation, ...]:
-    """Return the notations in which a comma has the same meaning as in a form."""
+    """Return the notations in which a comma has the same meaning as in a format."""
     if form.has_comma:
         return (DOTTED, PLAIN, *(notation for notation in candidates if notation.is_comma), MIXED)
     if form.group:
@@ -311,7 +314,7 @@ def matches(cell: str, pattern: str) -> str:
 
 
 def count_matches(cell: str, pattern: str) -> str:
-    """Return an SQL expression for the number of cells that match a pattern (0 without rows)."""
+    """Return an SQL expression for the number of cells that match a pattern, or 0 without rows."""
     return f"coalesce(count_if({matches(cell, pattern)}), 0)"
 
 
@@ -321,14 +324,17 @@ def quoted(text: str) -> str:
 
 
 def parts_of_number(cell: str) -> str:
-    """Return an SQL expression for the `PARTS` of a number with signs; empty for other cells."""
+    """Return an SQL expression that splits a number and the symbols around it into `PARTS`.
+
+    The parts of other cells are empty.
+    """
     names = ", ".join(f"'{name}'" for name in PARTS)
     plain = f"translate({cell}, '{OTHER_SIGNS}', '{PLAIN_SIGNS}')"
     return f"regexp_extract({plain}, '{quoted(SIGNED)}', [{names}])"
 
 
 def number_of_parts(parts: str) -> str:
-    """Return an SQL expression for the signed number given its parts; null if there is none."""
+    """Return an SQL expression for the signed number that the parts form, or null if none."""
     is_negative = f"'-' in ({parts}.minus, {parts}.sign, {parts}.tail) or {parts}.closing = ')'"
     opened = f"({parts}.opening = '(') <> ({parts}.sign = '(')"
     # 47.- is a price in francs, and not negative.
@@ -344,12 +350,12 @@ def number_of_parts(parts: str) -> str:
 
 
 class Signs(NamedTuple):
-    """Statistics of the signs around the numbers of a column.
+    """Statistics of the symbols around the numbers of a column.
 
     Attributes:
-        before, after: how often each sign occurs before and after a number.
+        before, after: how often each symbol occurs before and after a number.
         numbers: the number of cells that are numbers.
-        bare: the number of numbers without a sign before or after them.
+        bare: the number of numbers without a symbol before or after them.
         in_parentheses, with_tail, with_bound, with_mark: the number of numbers written as (5), 5-,
             <5 or 90+, and 5*.
         minus: a minus sign that is not a hyphen, or "".
@@ -367,7 +373,7 @@ class Signs(NamedTuple):
 
     @classmethod
     def of(cls, connection: Any) -> Signs:
-        """Count the signs in the table `seen`, after `_divide` has split its cells."""
+        """Count the symbols in the table `seen`, after `_divide` has split its cells."""
         rows = connection.execute(
             "select p.before, p.unit, count(*) as n, count_if(p.closing = ')'),"
             " count_if(p.tail = '-'), count_if(p.bound <> '' or p.tail = '+'),"
@@ -400,8 +406,8 @@ class Signs(NamedTuple):
     def are_flags(self) -> bool:
         """Whether the texts after some numbers are Eurostat's flags, such as p for provisional.
 
-        There must be at least two different flags of one or two letters, preceded by a space.
-        Unlike units such as s and d, they include p, b or e.
+        There must be at least two different flags of one or two letters, preceded by a space. At
+        least one flag must be p, b or e, which are not units, unlike s and d.
         """
         units = {sign for sign in self.after if sign.strip()}
         letters = {unit.strip() for unit in units}
@@ -410,7 +416,7 @@ class Signs(NamedTuple):
 
     @property
     def usual(self) -> tuple[str, str]:
-        """The most common signs before and after a number."""
+        """The most common symbols before and after a number."""
         return _usual(self.before), _usual(self.after)
 
 
@@ -436,7 +442,7 @@ def numbers_readings(
     has_dots: bool,
     is_known: bool,
 ) -> tuple[list[Reading], str]:
-    """Return readings of the table `seen` as numbers, and a reason if it is not numeric.
+    """Return readings of the table `seen` as numbers, and a note if it has different units.
 
     Args:
         connection: the connection to DuckDB.
@@ -483,7 +489,7 @@ def numbers_readings(
 
 
 def _divide(connection: Any) -> None:
-    """Add columns to the table `seen`: the parts p of each number, and the number without signs."""
+    """Add columns to `seen`: `p`, the parts of numbers, and `bare`, numbers without symbols."""
     connection.execute(
         f"create or replace table seen as select cell, p, {number_of_parts('p')} as bare"
         f" from (select cell, {parts_of_number('cell')} as p from seen)"
@@ -530,7 +536,7 @@ def _best_notation(
 
 
 def _form(connection: Any, signs: Signs, notation: Notation) -> NumberForm:
-    """Return the form in which most numbers of the column are written."""
+    """Return the format in which most numbers of the column are written."""
     before, after = signs.usual
     group = ""
     if notation.removed:
@@ -558,7 +564,7 @@ def _form(connection: Any, signs: Signs, notation: Notation) -> NumberForm:
 
 
 def _notes(connection: Any, signs: Signs) -> list[str]:
-    """Return notes on signs that are dropped, or that only some cells have."""
+    """Return notes on symbols that are dropped, or that only some cells have."""
     lost = (
         (signs.with_bound, "p.bound <> '' or p.tail = '+'", "read as the number itself"),
         (signs.with_mark, "p.mark <> ''", "read without the mark"),
@@ -581,7 +587,7 @@ def _notes(connection: Any, signs: Signs) -> list[str]:
 
 
 def plain_numbers(connection: Any, name: str, seen: int) -> RawColumn:
-    """Read a column of plain numbers, without signs around them."""
+    """Read a column of plain numbers, without symbols around them."""
     values = fetched(connection, PLAIN.number("cell"))
     known = values[np.isfinite(values)]
     note = ""
@@ -593,8 +599,8 @@ def plain_numbers(connection: Any, name: str, seen: int) -> RawColumn:
 def note_on_marks(connection: Any, cell: str, seen: int, notation: Notation) -> str:
     """Return a warning if a point or comma before three digits is ambiguous.
 
-    The mark is ambiguous if three digits always follow it, and either some numbers have no mark or
-    all have a comma.
+    The mark is ambiguous if three digits always follow it, and if the mark is a comma or some
+    numbers have no mark.
     """
     mark = "," if notation.is_comma or notation is GROUPED else "."
     three = THREE.replace(r"\.", rf"\{mark}")
@@ -628,7 +634,7 @@ def with_digits(connection: Any, columns: Sequence[RawColumn]) -> list[RawColumn
 
 
 def _digits_in(connection: Any, cell: str, raw: RawColumn) -> int | None:
-    """Return the number of digits after the decimal point, or None if numbers differ in this."""
+    """Return the number of digits after the decimal point, or None if it differs or is unknown."""
     if raw.cell_kind is not CellKind.NUMBERS or is_clock(raw.form) or raw.is_missing.all():
         return None
     mark = "," if "," in raw.form else "."

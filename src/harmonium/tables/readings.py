@@ -1,4 +1,4 @@
-"""Possible readings of a text column, and cells that do not match: gaps or errors."""
+"""Possible readings of a text column, and cells that do not match them: missing cells or errors."""
 
 from __future__ import annotations
 
@@ -68,15 +68,16 @@ class Misfits(NamedTuple):
     def are_gaps(self, *, is_known: bool) -> bool:
         """Return whether these cells count as missing, because of their words or their rarity.
 
-        Words for missing cells may make up half of the column, or all of it if its type is known.
-        Other words are considered typing errors if they make up at most one in a hundred cells.
+        They must be fewer than half of the column's cells, unless the column's type is known. Words
+        that do not denote missing cells may make up at most one in a hundred cells, and are
+        considered typing errors.
         """
         unknown = self.total - sum(n for word, n in self.words.items() if is_gap(word))
         is_minority = 2 * self.total < max(1, self.seen)
         return (is_known or is_minority) and unknown <= IN_ERROR * self.seen
 
     def reason(self, plural: str, singular: str) -> str:
-        """Return the reason why a column is read as words if nearly all cells have another type."""
+        """Return the reason why a column is read as words although most cells have another type."""
         if not self.words:
             return ""
         first = next(iter(self.words))
@@ -88,7 +89,7 @@ class Misfits(NamedTuple):
 
 
 def is_gap(word: str) -> bool:
-    """Return whether a word in a column of numbers or dates means a missing cell."""
+    """Return whether a word in a column of numbers or dates denotes a missing cell."""
     return word == "x" or GAP.fullmatch(word.lower()) is not None  # X is a chromosome
 
 
@@ -135,7 +136,7 @@ class Reading(NamedTuple):
 
 
 def row_of(connection: Any, expressions: str) -> tuple[Any, ...]:
-    """Return the first row of the result of SQL expressions over the table `seen`."""
+    """Evaluate SQL expressions over the table `seen`, and return the first row of the result."""
     return connection.execute(f"select {expressions} from seen").fetchone()
 
 
@@ -146,7 +147,7 @@ def fetched(connection: Any, expression: str) -> np.ndarray:
 
 
 def no_values(name: str, form: str, kind: CellKind) -> Reading:
-    """Return a reading of a column without any values as a column of numbers or dates."""
+    """Return a reading of a column of numbers or dates in which no cell has a value."""
     sql_type = "timestamp" if kind is CellKind.DATES else "double"
     column = partial(RawColumn, name, form=form)
     return Reading(f"cast(null as {sql_type})", 0, "values", "value", column)
@@ -165,7 +166,7 @@ def _misfits(connection: Any, reading: Reading, seen: int) -> Misfits:
 
 
 def with_notes(column: RawColumn, *notes: str) -> RawColumn:
-    """Return a column with additional notes after its own."""
+    """Return a column with notes appended to its own note."""
     joined = "; ".join(note for note in (column.note, *notes) if note)
     return replace(column, note=joined)
 
@@ -181,7 +182,8 @@ def best_of(
 ) -> RawColumn:
     """Read a column with the reading that most cells match, or as words.
 
-    Cells that do not match become missing if they are words for missing cells, or very few.
+    Cells that do not match become missing if they are words for missing cells, or if there are very
+    few of them.
 
     Args:
         connection: the connection to DuckDB, with the table `seen`, whose only column is `cell`.

@@ -31,7 +31,7 @@ REPEATED = 3  # minimum average count of a word in its column, in a table withou
 
 
 class Record(NamedTuple):
-    """The cells of a line (of several lines if quoted cells have line breaks), and its number."""
+    """The cells of a line (or of several, if cells contain line breaks), and the line number."""
 
     line: int
     cells: list[str]
@@ -53,7 +53,7 @@ class Record(NamedTuple):
 
     @property
     def has_sign(self) -> bool:
-        """Whether the record begins with a comment sign."""
+        """Whether the record begins with a comment character."""
         return bool(self.cells) and self.cells[0].lstrip().startswith(COMMENTS)
 
     def is_longer_than(self, width: int) -> bool:
@@ -140,7 +140,7 @@ class Splitter(NamedTuple):
         return self.mark in (BLANKS, WIDE_BLANKS)
 
     def is_no_row(self, record: Record, width: int) -> bool:
-        """Return whether a record is not a row: a comment, or a rule in a drawn table.
+        """Return whether a record is a comment or a line drawn between rows, rather than a row.
 
         Args:
             record: the record.
@@ -215,8 +215,8 @@ def splitter_of(lines: Sequence[str], separator: str | None, label: str) -> Spli
 def _fit(splitter: Splitter, lines: Sequence[str], label: str) -> tuple[float, float]:
     """Return two measures of how well a separator splits lines.
 
-    The first measure is the fraction of lines with the most frequent number of cells, or 0 if that
-    is one cell. The second measure is the fraction of cells that neither begin nor end with another
+    The first measure is the fraction of lines with the most frequent number of cells, or 0 if this
+    number is 1. The second measure is the fraction of cells that neither begin nor end with another
     separator.
     """
     records = _records_before_error(splitter, lines, label)
@@ -231,7 +231,7 @@ def _plain_lines(lines: Sequence[str]) -> list[str]:
 
 
 def _divides_all(mark: str, lines: Sequence[str]) -> bool:
-    """Return whether a rare separator splits all lines into equally many cells, none empty."""
+    """Return whether a rare separator splits all lines into the same columns, none empty."""
     cells = [line.split(mark) for line in _plain_lines(lines)]
     width = 0
     if cells:
@@ -294,7 +294,7 @@ def _with_quotes(mark: str, lines: Sequence[str]) -> Splitter:
 
 
 def _has_single_quotes(mark: str, lines: Sequence[str]) -> bool:
-    """Return whether nearly all lines have cells in single quotes, all of them closed."""
+    """Return whether nearly all lines have cells in single quotes, and all quotes are closed."""
     ends = re.escape(mark)
     cell = rf"(?:^|{ends})\s*'(?:[^']|'')*'\s*(?=$|{ends})"
     bare = [line.strip() for line in lines if line.strip()]
@@ -321,7 +321,7 @@ def _cleanness(records: list[list[str]], mark: str) -> float:
 
 
 def _blanks_between(lines: Sequence[str], others: float) -> str | None:
-    """Return `BLANKS` or `WIDE_BLANKS` if blanks separate cells better than all marks, else None.
+    """Return `BLANKS` or `WIDE_BLANKS` if blanks are the best separator of cells, or else None.
 
     Args:
         lines: the lines.
@@ -350,7 +350,7 @@ def _blanks_between(lines: Sequence[str], others: float) -> str | None:
 
 
 def _without_repeated_names(text: list[str]) -> list[str]:
-    """Remove repetitions of the first line if it has no digits but most lines do."""
+    """Remove repetitions of the first line if it has no digits but most other lines do."""
     if not text or re.search(r"\d", text[0]):
         return text
     others = [line for line in text[1:] if line.split() != text[0].split()]

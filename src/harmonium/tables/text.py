@@ -49,7 +49,7 @@ TAG = r"<[!?/a-zA-Z][^<>]*>"
 
 
 class OtherFormat(NamedTuple):
-    """A text format that is not a table: its name, the pattern of its beginning, and advice."""
+    """A text format that is not a table: its name, a pattern of its beginning, and advice."""
 
     name: str
     beginning: str
@@ -185,7 +185,7 @@ class TextTable:
         return Cells(self.delimiter, list(self.rows()))
 
     def is_comment(self, line: str) -> bool:
-        """Return whether a line begins with a comment sign and is not a row."""
+        """Return whether a line begins with a comment character and is not a row."""
         if not line.startswith(COMMENTS):
             return False
         records = self.splitter.records([line], 1, self.label, is_whole=False)
@@ -195,9 +195,9 @@ class TextTable:
     def numbers(self, known: Frame | None = None) -> np.ndarray | None:
         """Return a matrix of numbers (integers if possible), or None if any cell is not a number.
 
-        Also return None for a table with names, unless it has many columns of grey levels. Such a
-        file is read faster without inspecting each column, which takes a hundredth of a second. Its
-        first or last column may contain other numbers, such as labels.
+        Also return None for a table with names, unless it has many columns of grey levels. The
+        first or last column of such a table may contain other numbers, such as labels. Its columns
+        are not inspected one by one, which would take a hundredth of a second for each.
 
         Args:
             known: a table, perhaps empty, whose names were searched for.
@@ -233,7 +233,8 @@ class TextTable:
     def signs(self) -> np.ndarray | None:
         """Return rows of bits (0, 1) or spins (-, +) as numbers, or None for any other table.
 
-        A single column may contain strings of bits or spins, all of the same length.
+        In a table with a single column, each cell may be a string of bits or spins, all of the same
+        length.
         """
         if self.missing or (self.names is not None and self.width > 1):
             return None
@@ -259,15 +260,15 @@ class TextTable:
         return np.array([[numbers[sign] for sign in row] for row in rows])
 
     def _refuse_uneven(self, rows: list[str]) -> None:
-        """Raise InputError if nearly all strings of signs have the same length, but some do not."""
+        """Raise InputError if nearly all strings, but not all, have the same length."""
         (length, count), *_ = Counter(map(len, rows)).most_common(1)
         if length < FEWEST_BITS or count < MOST_EVEN * len(rows):
             return
         row = next(place for place, signs in enumerate(rows) if len(signs) != length)
         raise InputError(
             f"{self.label}: expected strings of bits or spins of one length, {length:,}; got"
-            f" {len(rows[row]):,} signs in row {row + 1:,}, {rows[row][:40]!r}; correct it, or drop"
-            " the row."
+            f" {len(rows[row]):,} signs in row {row + 1:,}, {rows[row][:40]!r}; correct or drop"
+            " this row."
         )
 
     def frame(self, known: Frame | None = None) -> Frame:
@@ -311,7 +312,7 @@ class TextTable:
             connection.unregister("part")
 
     def with_note(self, note: str, **changes: Any) -> TextTable:
-        """Return the table with an additional note, unless it is empty, and changed attributes."""
+        """Return the table with changed attributes, and with `note` appended unless it is empty."""
         notes = self.notes
         if note:
             notes = (*self.notes, note)
@@ -323,7 +324,7 @@ class TextTable:
         return self.with_note(note, last=last)
 
     def first_line_of(self, rows: Sequence[Record]) -> int:
-        """Return the line number of the first of these rows, or of the table's end if none."""
+        """Return the line number of the first row; without rows, of the line after the table."""
         if rows:
             return rows[0].line
         return self.last + 1
@@ -363,7 +364,7 @@ def open_text(
     for other in OTHER_FORMATS:
         if re.match(other.beginning, text):
             raise InputError(
-                f"{label}: expected text with one row a line; got {other.name}; {other.advice}."
+                f"{label}: expected text with one row per line; got {other.name}; {other.advice}."
             )
     # str.splitlines would also split at rare characters within cells.
     lines = list(io.StringIO(text, newline=""))
@@ -398,7 +399,7 @@ def open_text(
     if table.width > MOST_COLUMNS and not all(is_numbers(record.cells) for record in records[:2]):
         raise InputError(
             f"{label}: expected at most {MOST_COLUMNS:,} columns of words; got {table.width:,};"
-            " write numbers as an array, in .npy."
+            " save numbers as an array, in .npy format."
         )
     if isinstance(text_format.header, int):
         return _named_by_line(table, records, text_format.header)
@@ -410,7 +411,7 @@ def _no_rows(label: str) -> InputError:
 
 
 def _is_prose(frame: Frame) -> bool:
-    """Return whether a table is a single column of different texts, with four words on average."""
+    """Return whether a table is one column of different texts, of four or more words on average."""
     column = frame.columns[0]
     if len(frame.columns) > 1 or column.cell_kind is not CellKind.WORDS:
         return False
@@ -437,7 +438,7 @@ def _skipped(
         option = "--header" if header > skip + 1 else "--skip"
         raise InputError(
             f"{label}: expected a line after those that {option} drops; got a file of"
-            f" {count_of(len(lines), 'line')}; drop fewer."
+            f" {count_of(len(lines), 'line')}; drop fewer lines."
         )
     notes = []
     # Excel accepts and can write a first line that declares the separator.
@@ -455,7 +456,7 @@ def _skipped(
 
 
 def _comments_before(lines: Sequence[str]) -> int:
-    """Return the number of comments before the table, whose sign begins no other line.
+    """Return the number of comment lines before the table; no other line may begin like them.
 
     For the lines "// of the kitchen", "a,b" and "1,2", the result is 1.
     """
@@ -505,7 +506,7 @@ def _is_blank(line: str) -> bool:
 
 
 def _without_blank_end(table: TextTable) -> TextTable:
-    """Return the table without final rows that contain only separators, as in spreadsheets."""
+    """Return the table without final rows of nothing but separators, as written by spreadsheets."""
     end = table.last
     while end > table.first and _is_blank(table.lines[end - 1]):
         end -= 1
@@ -517,7 +518,7 @@ def _without_blank_end(table: TextTable) -> TextTable:
 
 
 def _without_texts_at_end(table: TextTable) -> TextTable:
-    """Return the table without a few lines of text that follow a blank line at its end."""
+    """Return the table without the lines of text, if few, that follow a blank line at its end."""
     end = table.last
     start = end
     while start > table.first and not _is_blank(table.lines[start - 1]):
@@ -538,9 +539,9 @@ def _without_texts_at_end(table: TextTable) -> TextTable:
 def _without_notes_behind(table: TextTable, rows: list[Record]) -> TextTable:
     """Return the table without texts directly after the last row, such as the name of a source.
 
-    The lines are examined from the last line upwards. A text is alone in the first cell, has
-    several words, and does not occur in the rows above. Possible comments are kept here, and
-    removed when rows are read.
+    The lines are examined from the last line upwards. In such a line, only the first cell is
+    filled; it has several words, and does not occur in the rows above. Possible comments are kept
+    here, and removed when rows are read.
     """
     others = [row.cells for row in rows[1:] if row.line <= table.last - MOST_LINES_BEHIND]
     # In a single column, a text is a cell and an empty line is a missing cell.
@@ -589,8 +590,8 @@ def _named_by_line(table: TextTable, records: list[Record], line: int) -> TextTa
     record, *others = records
     if record.line != line:
         raise InputError(
-            f"{table.label}: expected names in line {line:,}; got a blank line; line"
-            f" {record.line:,} is the next line that has cells."
+            f"{table.label}: expected names in line {line:,}; got a blank line; the next line with"
+            f" cells is line {record.line:,}."
         )
     cells = record.cells
     if record.has_sign and len(without_hash(cells)) == table.width:
@@ -650,7 +651,7 @@ def _with_names(
 def _repeated_names(
     table: TextTable, names: Record, rows: Sequence[Record]
 ) -> tuple[tuple[str, ...], str]:
-    """Return the names if they are repeated among the rows, and a note about it."""
+    """Return the names if lines among the rows repeat them, else (), and a note for the user."""
     wanted = names.bare
     # Numbers may be both names and a row.
     if len(wanted) < 2 or is_numbers(wanted):
@@ -692,7 +693,7 @@ def _note_on_totals(table: TextTable, rows: Sequence[Record]) -> str:
 
 
 def _note_on_transposing(rows: Sequence[Record], width: int) -> str:
-    """Return a note if each of a few rows seems to be a variable, with its name first, else ""."""
+    """Return a note if each of a few rows seems to be a variable preceded by its name, else ""."""
     cells = [row.cells for row in rows]
     if not 2 <= len(cells) < width or any(len(row) != width for row in cells):
         return ""

@@ -45,12 +45,12 @@ class TextFormat:
         if not _is_whole(self.header, least=1):
             raise InputError(
                 "--header: expected the number of the line that names the columns, or none;"
-                f" got {_shown(self.header)}; the first line is 1."
+                f" got {_shown(self.header)}; the first line has the number 1."
             )
         if int(self.header) <= self.skip:
             raise InputError(
-                f"--header: expected a line after the {self.skip:,} that --skip drops; got line"
-                f" {self.header:,}; count all lines of the file, including dropped ones."
+                f"--header: expected a line after line {self.skip:,}, the last that --skip drops;"
+                f" got line {self.header:,}; count all lines of the file, including dropped ones."
             )
 
 

@@ -45,7 +45,7 @@ class LeftOut(AbstractUnmodelled):
 
     @classmethod
     def constant(cls, raw: RawColumn) -> LeftOut:
-        """Create a left-out column from cells that all have the same value, if known."""
+        """Create a left-out column from cells that are either missing or have the same value."""
         value = raw.known.tolist()[0]
         if raw.cell_kind is CellKind.DATES:
             value = str(raw.known[0])
@@ -72,7 +72,7 @@ class LeftOut(AbstractUnmodelled):
 
 @dataclass(frozen=True, kw_only=True)
 class Key(AbstractUnmodelled):
-    """A column that identifies each row: a counter, a number within text, or characters.
+    """A column that identifies each row by a counter, a number within text, or random characters.
 
     Attributes:
         before: the text before the number in each cell.
@@ -106,7 +106,7 @@ class Key(AbstractUnmodelled):
 
     @classmethod
     def of_text(cls, raw: RawColumn) -> Key | None:
-        """Create a key from texts that are all different and of the same form, or return None."""
+        """Create a key from texts that are all different and in the same format, or return None."""
         cells = raw.known.tolist()
         if not cells or len(set(cells)) < len(cells):
             return None
@@ -169,8 +169,8 @@ class Key(AbstractUnmodelled):
 def _alphabet(signs: set[str], rows: int) -> str:
     """Return the characters for new keys at a position: one of `ALPHABETS`, or "" if none matches.
 
-    If the absence of some of these characters from so many rows is unlikely to be chance, only the
-    observed characters are used, such as 8, 9, a and b for the variant of a UUID.
+    If some characters of the alphabet are absent, and this is unlikely by chance in so many rows,
+    only the observed characters are used, such as 8, 9, a and b for the variant of a UUID.
     """
     alphabet = next((alphabet for alphabet in ALPHABETS if signs <= set(alphabet)), "")
     log_chance = rows * np.log(len(signs) / max(1, len(alphabet)))

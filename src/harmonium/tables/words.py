@@ -88,11 +88,12 @@ class Words(AbstractPart):
             codes[is_unseen] = np.nan
         elif is_unseen.any():
             row = int(np.argmax(is_unseen))
-            categories = "category" if len(places) == 1 else "categories"
+            known = f"one of the {len(places):,} categories"
+            if len(places) == 1:
+                known = "the only category"
             raise InputError(
-                f"{label}: column {self.name!r}: expected one of the {len(places):,} {categories};"
-                f" got {str(words[row])[:40]!r} in row {row + 1}; correct it, or leave the cell"
-                f" empty; known are {self.summary}."
+                f"{label}: column {self.name!r}: expected {known}; got {str(words[row])[:40]!r} in"
+                f" row {row + 1}; correct it, or leave the cell empty; known are {self.summary}."
             )
         return codes
 
@@ -111,8 +112,8 @@ class Words(AbstractPart):
         """Parse one word, ignoring case if that is unambiguous, and return it as a column.
 
         Raises:
-            ValueError: the word is unknown and does not count as a rare word, since a word that
-                encodes as a missing cell would be no condition; or the text is a range.
+            ValueError: the word is unknown and does not count as a rare word (if it were encoded as
+                a missing cell, it would impose no condition), or the text is a range.
         """
         known = [*self.words, *(self.others or ())]
         alike = [word for word in known if word.lower() == text.lower()]
@@ -139,7 +140,7 @@ class Words(AbstractPart):
         return np.where(raw.is_missing, 0.0, log_densities)
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return the words; a rare word is drawn with its observed frequency."""
+        """Decode codes into words; a rare word is drawn with its observed frequency."""
         # The second state of a single word never occurs, and represents the same word.
         words = np.array([*self.words, *self.words[-1:] * (self.states - len(self.words))], object)
         cells = words[codes.astype(int)]

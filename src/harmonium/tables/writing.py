@@ -71,7 +71,7 @@ class TextStyle(NamedTuple):
         )
 
     def line(self, cells: Sequence[str], delimiter: str, *, are_names: bool, added: int) -> str:
-        """Return a line of text for some cells.
+        """Return cells as a line of text.
 
         Args:
             cells: the cells.
@@ -98,7 +98,7 @@ class TextStyle(NamedTuple):
 
 
 def guarded(cell: str) -> str:
-    """Return a cell, prefixed with ' if a spreadsheet would run it as a formula (except numbers).
+    """Prefix a cell with ' if a spreadsheet would run it as a formula, unless it is a number.
 
     Example:
         >>> from harmonium.tables.writing import guarded
@@ -119,7 +119,7 @@ def _is_amount(cell: str) -> bool:
 
 
 def _are_quoted(cells: Iterable[str]) -> bool:
-    """Return whether all cells are in quotes, except for R's words for missing cells."""
+    """Return whether all cells are in quotes, except empty cells and NA, as R writes them."""
     known = [cell for cell in cells if cell not in ("", "NA")]
     return bool(known) and all(cell.startswith('"') for cell in known)
 
@@ -128,13 +128,13 @@ PLAIN = TextStyle()
 
 
 def text_of(frame: Frame, path: str | Path, guard: bool = False) -> str:
-    """Return a table as text, with cells separated by tabs for .tsv, else by commas.
+    """Return a table as text, with cells separated by tabs for a .tsv file, else by commas.
 
-    Numbers have as many digits after the decimal point as all numbers of the column had when read.
-    If the numbers of digits differed, integers have no decimal point, and other numbers have the
-    fewest digits that read back as the same number. Dates have the format in which they were read,
-    and missing cells are empty. A table without names is written without names. With `guard`, cells
-    that a spreadsheet would run as formulas are escaped.
+    If all numbers of a column had the same number of decimals when read, they are written with as
+    many. Otherwise, a column of integers has no decimal points, and other numbers have the fewest
+    digits that read back as the same number. Dates have the format in which they were read, and
+    missing cells are empty. A table without column names is written without a line of names. With
+    `guard`, cells that a spreadsheet would run as formulas are escaped.
     """
     rows = zip(*map(_cells, frame.columns), strict=True)
     return _text(frame.own_names, rows, path, ",", PLAIN._replace(is_guarded=guard))
@@ -165,7 +165,7 @@ def text_with(
 
 
 def _filled(cells: Sequence[str], others: Sequence[str], is_gap: np.ndarray) -> list[str]:
-    """Return a row of cells with gaps filled from the non-empty cells of another row."""
+    """Return a row with its missing cells filled from the non-empty cells of another row."""
     return [
         other if gap and other else cell
         for cell, other, gap in zip(cells, others, is_gap, strict=True)

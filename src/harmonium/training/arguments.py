@@ -1,4 +1,4 @@
-"""The start of a run: checked arguments with all defaults filled in, and the first state."""
+"""The start of a run: check its arguments, fill in the defaults and make the initial state."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Rows = Dataset | Stream
 
 
 class Plan(NamedTuple):
-    """The fixed parts of a run, with every default filled in."""
+    """The settings of a run, with every default filled in."""
 
     rows: Rows
     method: Method
@@ -82,7 +82,7 @@ def plan_run(
     *,
     endless: bool = False,
 ) -> Plan:
-    """Check the arguments of `fit` and fill in the defaults; `endless` is for a stream of rows."""
+    """Check the arguments of `fit` and fill in the defaults; `endless` means an unending stream."""
     rbm = checked_rbm(rbm)
     if gradient is None:
         gradient = "pcd"
@@ -129,12 +129,12 @@ def plan_run(
 
 
 def _check_lengths(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> None:
-    """Raise InputError if the model conditions on row lengths that are unknown or not kept."""
+    """Raise InputError if the model needs row lengths, and they are unknown or not preserved."""
     check_lengths_known(rbm, dataset.missing)
     if takes_lengths(rbm.visible) and not gradient.about.keeps_given:
         raise InputError(
-            f"gradient: {rbm.visible} conditions on the length of each row, which"
-            f" {gradient.about.title} does not keep; choose CD or PCD with Gibbs sampling, such as"
+            f"gradient: expected a method that keeps the length of each row, as {rbm.visible}"
+            f" requires; got {gradient.about.title}; choose CD or PCD with Gibbs sampling, such as"
             ' "pcd" or hm.Contrastive(hm.Gibbs(1)).'
         )
 
@@ -161,10 +161,10 @@ def _given_units(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> Abstrac
 
 
 def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> AbstractGradient:
-    """Return the gradient method, wrapped to learn from rows with missing values.
+    """Return the gradient method wrapped so that it can learn from rows with missing values.
 
     Missing values are summed out rather than sampled only if that costs no more than one sweep over
-    the rows. Completions are kept if they fit into memory.
+    the rows. Sampled completions of the rows are kept between epochs if they fit into memory.
     """
     most = QUICK_SUMS if gradient.about.sweeps is None else CHEAP_SUMS
     rows = padded_size(len(dataset))
@@ -175,11 +175,11 @@ def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> Abstrac
 
 
 def usual_epochs(rbm: RBM, per_epoch: int) -> int:
-    """Return the default number of epochs: at least 20, and at least 10,000 updates.
+    """Return the default number of epochs: at least 20, and enough for 10,000 updates.
 
     A small model trained on many rows gains from more updates, which cost little: it gets up to
-    1,000 epochs, but at most 40,000 updates, and at most 10,000 · 2¹⁶ divided by the number of
-    weights.
+    1,000 epochs, but no more than 40,000 updates, nor more than 10,000 · 2¹⁶ updates divided by the
+    number of weights.
     """
     affordable = min(MOST_UPDATES, FEWEST_UPDATES * FEW_WEIGHTS // math.prod(rbm.weights.shape))
     updates = max(FEWEST_UPDATES, min(affordable, MANY_EPOCHS * per_epoch))
@@ -204,7 +204,7 @@ def checked_optimizer(optimizer: Any, total: int | float) -> Any:
 def _rounds(
     precision: str | None, rbm: RBM, gradient: AbstractGradient, dataset: Rows, batch: int
 ) -> bool:
-    """Return whether to multiply in bfloat16, which requires that only the weights are rounded.
+    """Return whether to multiply by W in bfloat16, allowed only if it rounds nothing but W.
 
     Raises:
         InputError: bfloat16 was chosen, but cannot be used.
@@ -213,8 +213,8 @@ def _rounds(
     obstacle = _obstacle_to_rounding(rbm, gradient, dataset)
     if precision == SHORT and obstacle:
         raise InputError(
-            "precision: expected products of the weights with small whole numbers only, for"
-            f" {SHORT}; got others, since {obstacle}; choose float32."
+            "precision: expected products of the weights with small whole numbers only, as"
+            f" {SHORT} requires; got a run in which {obstacle}; choose float32."
         )
     if precision is None:  # measured only if the answer matters
         return not obstacle and is_worth_rounding(rbm, batch)
@@ -222,33 +222,33 @@ def _rounds(
 
 
 def may_round(rbm: RBM, gradient: AbstractGradient, batch: int) -> bool:
-    """Return whether products with some rows would be in bfloat16 if no precision is given."""
+    """Return whether bfloat16 would be used by default for rows that it represents exactly."""
     return not _obstacle_to_rounding(rbm, gradient) and is_worth_rounding(rbm, batch)
 
 
 def _obstacle_to_rounding(rbm: RBM, gradient: AbstractGradient, dataset: Rows | None = None) -> str:
-    """Return why bfloat16 would round more than the weights; empty if it would not.
+    """Return why bfloat16 would round more than the weights, or "" if it would not.
 
-    Without a dataset, the rows are assumed to be suitable.
+    Without a dataset, the rows are assumed to be exact in bfloat16.
     """
     layers = [layer for layer in (rbm.visible, rbm.hidden) if not layer.is_exact_in_bfloat16]
     about = gradient.about
     obstacles = [
-        (not about.multiplies_states, f"{about.title} multiplies weights with other numbers too"),
+        (not about.multiplies_states, f"{about.title} multiplies weights by other numbers too"),
         (bool(layers), f"{' and '.join(map(str, layers))} may have other values"),
         (
             dataset is not None and not dataset.is_exact_in_bfloat16,
-            "the rows hold fractions, or numbers of more than a byte",
+            "the rows contain fractions, or numbers of more than a byte",
         ),
         (not multiplies_arrays(rbm.weights), "the weights are not arrays"),
-        (rbm.visible.dtype != jnp.float32, f"the parameters are of {rbm.visible.dtype}"),
+        (rbm.visible.dtype != jnp.float32, f"the parameters have dtype {rbm.visible.dtype}"),
     ]
     return next((obstacle for applies, obstacle in obstacles if applies), "")
 
 
 @functools.lru_cache(maxsize=64)
 def _with_extra_args(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
-    """Let a transformation accept extra arguments. Cached, as a new copy would be recompiled."""
+    """Let a transformation accept extra arguments; cached, since a copy would be recompiled."""
     takes_all = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(update).parameters.values())
     if takes_all:
         return optax.GradientTransformationExtraArgs(init, update)
@@ -273,7 +273,7 @@ def checked_callbacks(callbacks: Any) -> Sequence[Callable]:
 def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainState:
     """Return the state before the first update of `fit` with the same arguments.
 
-    The structure of this state is needed to load a stored state.
+    The structure of this state is needed to load a state from a file.
 
     Args:
         rbm: the model to start from.
@@ -292,13 +292,13 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
 
 
 def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
-    """Return the initial state, including the states of the method and the optimiser."""
+    """Return the initial state, including the states of the gradient method and the optimiser."""
     rbm = with_weights_spread(rbm, rbm.weights.shape)  # so that moments of W are spread too
     return spread(_whole_state(rbm, *_parts(plan), key=checked_key(key)), plan)
 
 
 def _parts(plan: Plan) -> tuple:
-    """Return the data on which the first state of a run depends, with only some of the rows."""
+    """Return what the initial state of a run depends on: settings, and a few of the rows."""
     return plan.method, plan.optimizer, plan.auto_strength, plan.rows.head
 
 
@@ -312,14 +312,14 @@ def _whole_state(
 
 @compiled
 def _carried(method: Method, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Any:
-    """Return a method's state before the first update, computed by one compiled program."""
+    """Return the gradient method's initial state, computed by one compiled program."""
     key_rows, key_gradient = jax.random.split(run_keys(key)[0])
     batch = batch_of(rbm.visible, dataset, jnp.arange(method.batch_size), key=key_rows)[0]
     return method.init(rbm, batch, key=key_gradient)
 
 
 def continued(state: TrainState | None, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
-    """Return the state to continue from, with this run's schedule; the first state if None.
+    """Return the state to continue from with this run's schedule, or the initial state if None.
 
     The state must match this run; `resumable` checks a state passed by a user.
     """
@@ -332,7 +332,7 @@ def spread(state: TrainState, plan: Plan) -> TrainState:
     """Return the state with W spread over the devices of the mesh in use, if there is one.
 
     Raises:
-        InputError: rows, chains or hidden units cannot be shared equally.
+        InputError: rows, chains or hidden units cannot be divided equally among the devices.
     """
     if size_of_axis(ROWS) == size_of_axis(HIDDEN) == 1:
         return state

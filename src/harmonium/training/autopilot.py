@@ -35,7 +35,8 @@ class AutopilotState(NamedTuple):
         engaged: whether chains are exchanged along the ladder.
         directions: leading directions of the weights, shape (visible, few).
         moments: running means of each observable's covariance with its own value one update before,
-            and of its variance, shape (2, observables); chains come first, then columns.
+            and of its variance, shape (2, observables); values of single chains come first, then
+            means over groups of chains.
         updates: number of updates made.
         since: updates since the last change.
         acts: update, kind, new value and relaxation time of each change, shape (32, 4).
@@ -63,22 +64,22 @@ class Autopilot(AbstractTempering):
         relaxation = −2k / log ρ   sweeps,
 
     and the chains keep up with learning as long as this time is at most k, that is, ρ ≤ e^(−2). If
-    it approaches k, k is doubled, up to `most_sweeps`. If that is not enough, the chains are put on
-    a ladder of temperatures, as in `Tempering`, and k may grow to sixteen times `most_sweeps`. On
-    the ladder, the means over columns, each with one chain of every temperature, have to
-    decorrelate too: otherwise chains that merely take turns at the model would make mixing seem
-    faster than it is. If each chain stays in its own mode, the correlation is 1. A mode that no
-    chain has found cannot be detected.
+    the relaxation time approaches k, k is doubled, up to `most_sweeps`. If that is not enough, the
+    chains are put on a ladder of temperatures, as in `Tempering`, and k may grow to sixteen times
+    `most_sweeps`. On the ladder, the means of the observables over groups of chains, one chain at
+    each temperature, have to decorrelate too: otherwise chains that merely take turns at
+    temperature 1 would make mixing seem faster than it is. If each chain stays in its own mode, the
+    correlation is 1. A mode that no chain has found cannot be detected.
 
-    The `notes` of the `Fit` report each change and its reason, as does the command.
+    The `notes` of the `Fit` report each change and its reason, as does `harmonium train`.
 
     Attributes:
         models: as in `Tempering`.
         chains: as in `Tempering`.
         acceptance: as in `Tempering`.
         sweeps: the initial k.
-        most_sweeps: largest k without a ladder, and a sixteenth of the largest k with one; it
-            bounds the cost of an update.
+        most_sweeps: the largest k without a ladder; with a ladder, k may be sixteen times as large.
+            It bounds the cost of an update.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -100,7 +101,7 @@ class Autopilot(AbstractTempering):
 
     @property
     def about(self) -> About:
-        """The properties of the method; the number of sweeps changes during a run."""
+        """The properties of the method, except the number of sweeps, which changes during a run."""
         return About("autopilot", multiplies_states=True)
 
     def status(self, rbm: RBM, state: Any) -> Status:
@@ -114,7 +115,7 @@ class Autopilot(AbstractTempering):
         return Status(chains_at_end(state.ladder), (sampler, int(state.sweeps)), notes)
 
     def metrics(self, state: AutopilotState) -> dict[str, Array]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return k, the relaxation time in sweeps, and the length of the ladder."""
+        """Return k, the relaxation time in sweeps, and the number of temperatures in the ladder."""
         relaxation = _relaxation(_correlation(state), state.sweeps)
         length = jnp.where(state.engaged, 1 + (~state.ladder.at_end).sum(), 1)
         return {"k": state.sweeps, "relaxation": relaxation, "ladder": length}
@@ -158,7 +159,7 @@ class Autopilot(AbstractTempering):
         return grads, self._adapted(rbm, state), info
 
     def _swept(self, rbm: RBM, state: AutopilotState, *, key: PRNGKeyArray) -> Any:
-        """Make k sweeps of all chains, while none is on the ladder."""
+        """Make k Gibbs sweeps of all chains, none of which is on the ladder yet."""
         v = state.ladder.replicas.v
         # k is usually 1: most of a block of sweeps would be computed for nothing.
         flat = v.reshape(-1, v.shape[-1])
@@ -177,7 +178,7 @@ class Autopilot(AbstractTempering):
     def _observables(
         self, rbm: RBM, state: AutopilotState
     ) -> Float[Array, "observables models columns"]:
-        """Return observables of the chains: F(v), and v along the directions."""
+        """Return observables of the chains: F(v), and the projections of v on the directions."""
         v = state.ladder.replicas.v
         overlaps = jnp.moveaxis(v @ state.directions, -1, 0)
         return jnp.concatenate([rbm.free_energy(v)[None], overlaps])
@@ -188,7 +189,7 @@ class Autopilot(AbstractTempering):
         after: Float[Array, "observables models columns"],
         state: AutopilotState,
     ) -> Float[Array, "2 twice_observables"]:
-        """Return covariances and variances, over chains at the model itself and over columns."""
+        """Return moments of the observables over chains at temperature 1 and over chain groups."""
         weights = chains_at_end(state.ladder).weights
         flat = (len(before), -1)
         single = _weighted(before.reshape(flat), after.reshape(flat), weights)
@@ -229,7 +230,7 @@ class Autopilot(AbstractTempering):
 
 
 def _change(state: AutopilotState, correlation: Array, most: Array) -> Int[Array, ""]:
-    """Return which change is due: more sweeps if possible, else the ladder, else a note."""
+    """Return which change is due, if any: more sweeps if allowed, else the ladder, else a note."""
     has_noted = state.acts[state.n_acts - 1, 1] == GIVEN_UP
     cases = [
         ((state.since < WAIT) | ~(correlation > FORGOTTEN / 2), NO_CHANGE),
@@ -260,7 +261,7 @@ def _weighted(
     after: Float[Array, "observables n"],
     weights: Float[Array, " n"],
 ) -> Float[Array, "2 observables"]:
-    """Return each observable's covariance and variance over weighted chains."""
+    """Return each observable's covariance before and after an update, and its variance."""
     first = before - (before @ weights)[:, None]
     second = after - (after @ weights)[:, None]
     return jnp.stack([(first * second) @ weights, 0.5 * (first**2 + second**2) @ weights])
@@ -275,14 +276,14 @@ def _correlation(state: AutopilotState) -> Float[Array, ""]:
 
 
 def _relaxation(correlation: Array, sweeps: Array) -> Array:
-    """Return −2k / log ρ, in sweeps; at most a million times k."""
+    """Return the relaxation time −2k / log ρ in sweeps, at most a million times k."""
     return -2.0 * sweeps / jnp.minimum(jnp.log(correlation), -2e-6)
 
 
 def _power_iteration(
     rbm: RBM, directions: Float[Array, "visible few"]
 ) -> Float[Array, "visible few"]:
-    """Turn directions towards the leading left singular vectors of W: one power iteration."""
+    """Turn directions towards the leading left singular vectors of W by one power iteration."""
     turned = ((directions.T @ rbm.weights) @ rbm.weights.T).T
     orthonormal = []
     for column in turned.T:

@@ -1,4 +1,4 @@
-"""Helpers for states of optimisers and runs: trees of arrays and their nodes."""
+"""Helpers for the states of optimisers and of runs, which are pytrees of arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ S = TypeVar("S", bound=Any)  # a NamedTuple of arrays
 
 
 def same_shapes(first: Any, second: Any) -> bool:
-    """Return whether two trees have the same structure, shapes and dtypes."""
+    """Return whether two pytrees have the same structure, shapes and dtypes."""
     if jax.tree.structure(first) != jax.tree.structure(second):
         return False
     pairs = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
@@ -37,7 +37,7 @@ def with_nodes(state: Any, kind: type, change: Callable[[Any], Any]) -> Any:
 
 
 def with_values(state: S, **values: Any) -> S:
-    """Return a state with the named arrays filled with new values, keeping their dtypes."""
+    """Return a state whose named arrays are filled with new values of the same dtype."""
     for name, value in values.items():
         array = getattr(state, name)
         state = state._replace(**{name: from_numpy(np.full(array.shape, value, array.dtype))})

@@ -1,4 +1,4 @@
-"""Chunks of updates in one compiled loop, for one model or for several, and their divergence."""
+"""Chunks of updates in one compiled loop, for one or several models, and tests for divergence."""
 
 from __future__ import annotations
 
@@ -52,11 +52,12 @@ def advanced(
     *,
     key: PRNGKeyArray,
 ) -> TrainState:
-    """Make updates on the first n rows until `until` updates are made: a pure function.
+    """Make updates on the first n rows until their total number is `until`; a pure function.
 
     It is compiled once for any number of updates, and for all n that share a `padded` dataset.
-    Epoch e visits the rows in an order drawn from fold_in(key, e), and its updates draw from keys
-    split from fold_in(key′, e), so the result does not depend on how a run is divided into chunks.
+    Epoch e draws the order of the rows from fold_in(key_order, e), and the keys of its updates are
+    split from fold_in(key_updates, e), so the result does not depend on how a run is divided into
+    chunks.
     """
     _, key_order, key_updates = run_keys(key)
     room = len(dataset)
@@ -95,7 +96,7 @@ advance = compiled(advanced)
 
 @compiled
 def _advance_one(*parts: Any, key: PRNGKeyArray) -> tuple[TrainState, Array]:
-    """Make the updates of a model as `advanced` does; also return its largest parameter.
+    """Make the updates of one model as `advanced` does; also return its largest parameter.
 
     A separate program for the largest parameter would take longer to call than to run.
     """
@@ -133,7 +134,7 @@ def _advance_all(
 
 
 class Models:
-    """The models of a run, with their states joined into one tree and advanced together.
+    """The models of a run, whose states are stacked in one pytree and advanced together.
 
     A single model has a program of its own. The arrays of several models have a leading axis, and
     one program serves them all, since, for a small model, calling a program takes longer than its
@@ -160,7 +161,7 @@ class Models:
             self.weights = from_numpy(np.pad(weights, [(0, 0), (0, padding)]))
 
     def join(self, states: list[TrainState]) -> TrainState:
-        """Return the states of the models as one, with one count of updates: the largest."""
+        """Return the states of the models stacked into one, with the largest count of updates."""
         if self.count == 1:
             return states[0]
         return stacked(states)
@@ -174,7 +175,7 @@ class Models:
     def advance(
         self, state: TrainState, target: int, is_moving: np.ndarray | None = None
     ) -> tuple[TrainState, np.ndarray]:
-        """Return the state after `target` updates, and the `largest` parameter of each model.
+        """Return the state after `target` updates, and each model's largest absolute parameter.
 
         Args:
             state: the state of all models, from `join`.
@@ -215,7 +216,7 @@ class Models:
         return largest_on_host(state.rbm, self.count)
 
     def update_ratios(self, before: TrainState, after: TrainState) -> list[float]:
-        """Return |ΔW| / |W| of each model's update between two states."""
+        """Return each model's |ΔW| / |W|, where ΔW is the change between two states."""
         return np.atleast_1d(np.asarray(self._each(_update_ratio)(before.rbm, after.rbm))).tolist()
 
     def _each(self, function: Callable) -> Callable:
@@ -224,7 +225,7 @@ class Models:
 
 
 def stacked(states: list[TrainState]) -> TrainState:
-    """Return the states of several models as one, with one count of updates: the largest."""
+    """Return the states of several models stacked into one, with the largest count of updates."""
     furthest = max(states, key=lambda state: int(state.updates))
     joined: Any = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
     return joined._replace(updates=furthest.updates)
@@ -249,7 +250,7 @@ def unstacked(state: TrainState, updates: np.ndarray) -> list[TrainState]:
 
 @compiled
 def _frozen(old: TrainState, new: TrainState, is_moving: Array) -> TrainState:
-    """Return the new states of the models that are moving, and the old ones of the others."""
+    """Return new states for models with `is_moving` True, and old states for the other models."""
 
     def selected(a: Array, b: Array) -> Array:
         return jnp.where(is_moving.reshape(-1, *[1] * (b.ndim - 1)), b, a)
@@ -265,7 +266,7 @@ def largest(rbm: RBM) -> Array:
 
 
 def largest_on_host(rbm: RBM, count: int = 1) -> np.ndarray:
-    """Return `largest` of each of `count` models without compiling a program."""
+    """Return each model's largest absolute parameter, without compiling a program."""
     arrays = [np.abs(fetched(leaf)) for leaf in jax.tree.leaves(rbm)]
     return np.max([array.reshape(count, -1).max(1) for array in arrays], axis=0)
 
@@ -277,10 +278,10 @@ def _update_ratio(before: RBM, after: RBM) -> Array:
 
 
 def growth_limit(before: Any) -> Any:
-    """Return the bound above which parameters have diverged, given the largest one at the start."""
+    """Return the size at which parameters count as diverged, given the largest one beforehand."""
     return GROWTH_LIMIT * np.maximum(1.0, np.asarray(before, np.float64))
 
 
 def next_chunk(chunk: int, per_second: float) -> int:
-    """Return the number of updates for a chunk of about a second, at most 64 times the last one."""
+    """Return how many updates take about a second, at most 64 times as many as the last chunk."""
     return max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))

@@ -1,16 +1,17 @@
 """Cross-validation of small data sets: how long to train, and how strong a penalty to use.
 
-A tenth of a few hundred rows is too few to base a decision on and too many to lose. So four models
-are trained side by side in one compiled loop, each without a quarter of the rows. The models follow
-the schedule of the first half of the run. At records, each model is scored on the rows that it has
-not seen. Once the mean score of the four models gets worse, they are overfitting, and the penalty
-is raised from then on. The best score determines where to stop. The run itself then learns from all
-rows, with the same penalties.
+If a data set has a few hundred rows, a held-out tenth has too few rows to base a decision on and
+too many to withhold from training. Four models are therefore trained side by side in one compiled
+loop, each with another quarter of the rows held out. The models follow the schedule of the first
+half of the run. At each record, they are scored on their held-out rows. Once the mean of the four
+scores falls, the models are overfitting, and the penalty is raised from then on. The record with
+the best score determines where to stop. The run itself is then trained on all rows, with the same
+penalties.
 
 The score is the log-likelihood, with log Z tracked for each model as in a run with held-out rows.
-For complete rows of discrete units that are independent without hidden units, the score is the
-pseudo-log-likelihood, which needs no log Z: for few rows with very many columns, log Z can be wrong
-without any sign of the error.
+For complete rows of discrete visible units that are independent given h, the score is the
+pseudo-log-likelihood, which does not require log Z: for few rows with very many columns, an
+estimate of log Z can be wrong without any sign of the error.
 """
 
 from __future__ import annotations
@@ -53,19 +54,19 @@ CROSS_VALIDATION = 4  # folded into a run's key, whose parts 0 to 3 are used oth
 
 
 class CrossValidated(NamedTuple):
-    """Results of models that were each trained with part of the rows held out.
+    """The results of a cross-validation: scores of models on rows held out from their training.
 
     Attributes:
         updates: update counts of the records.
         strengths: strengths of the penalty from each record onwards.
         scores: scores of unseen rows: mean log-likelihoods, or pseudo-log-likelihoods for complete
-            rows of discrete units, nats per row.
+            rows of discrete units, in nats per row.
         stderr: standard error of the best score over rows.
         of_rows: the scores of the rows at the best record, under the models that had not seen them;
-            0 if unknown. Its length is the largest number of rows that are cross-validated.
-        independent: the score of the visible units alone, without hidden units.
-        best: the update of the best record; −1 if no later score is known, so that the run
-            continues.
+            0 if unknown. The array is as long as the largest data set that is cross-validated.
+        independent: the score of the model of the visible units alone, without hidden units.
+        best: the update of the best record; −1 if no later score is known, in which case the run is
+            not stopped early.
     """
 
     updates: Int[Array, " records"]
@@ -77,7 +78,7 @@ class CrossValidated(NamedTuple):
     best: Int[Array, ""]
 
     def strength_after(self, updates: int) -> float:
-        """Return the strength found at the last record up to this update."""
+        """Return the penalty strength that was set at the last record up to this update."""
         place = int(np.searchsorted(np.asarray(self.updates), updates, side="right"))
         return float(self.strengths[max(0, place - 1)])
 
@@ -88,12 +89,12 @@ class CrossValidated(NamedTuple):
 
     @property
     def prefers_units_alone(self) -> bool:
-        """Whether the visible units alone score better than any model."""
+        """Whether the visible units alone score better than the models at any record."""
         is_known = bool(np.isfinite(self.score))
         return is_known and self.score < float(self.independent) - TOLERANCE
 
     def note(self, plan: Plan) -> str:
-        """Return a sentence with the score of the rows that were left out."""
+        """Return a sentence with the score of the held-out rows."""
         name = "pseudo-log-likelihood" if has_pseudo_likelihood(plan) else "log-likelihood"
         if not np.isfinite(self.score):
             return (
@@ -113,9 +114,9 @@ def will_cross_validate(plan: Plan, held_out: Any, state: TrainState) -> bool:
 
 
 def can_cross_validate(layer: AbstractLayer) -> bool:
-    """Return whether rows of a visible layer have a score.
+    """Return whether held-out rows can be scored, given the visible layer.
 
-    Rows have no score if log Z differs from row to row.
+    Rows cannot be scored if log Z differs from row to row.
     """
     return not takes_given(layer)
 
@@ -131,8 +132,8 @@ def is_for(plan: Plan) -> bool:
 def has_pseudo_likelihood(plan: Plan) -> bool:
     """Return whether rows are scored by their pseudo-log-likelihood.
 
-    Dependent units predict one another whatever the model: if one of several exclusive columns is
-    1, all others are 0.
+    Dependent units are excluded, since they predict one another whatever the model: if one of
+    several mutually exclusive columns is 1, all others are 0.
     """
     is_discrete = plan.layer.n_states is not None
     return is_discrete and has_independent_units(plan.layer) and not plan.rows.missing
@@ -215,7 +216,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
 
 
 def rows_left_out(n: int, *, key: PRNGKeyArray) -> list[np.ndarray]:
-    """Return, for each model, the indices of the rows that it does not see."""
+    """Return, for each model, the indices of the rows that are held out from its training."""
     order = np.asarray(jax.random.permutation(_keys(key)[0], n))
     return [np.sort(order[i::FOLDS]) for i in range(FOLDS)]
 
@@ -229,7 +230,7 @@ class _Measured(NamedTuple):
     """Scores of a model on rows that it has not seen.
 
     Attributes:
-        score: the mean score, nats; NaN if unknown.
+        score: the mean score, in nats; NaN if unknown.
         variance: the variance of that mean.
         of_rows: the score of each row; 0 if unknown, as for rows with missing values.
     """
@@ -259,7 +260,7 @@ class _Fold:
             self.judge.begin(Tracker.of_run(rbm, plan.method, self.start, key=key))
 
     def measured(self, state: TrainState) -> _Measured:
-        """Score the averaged model of a state on the rows."""
+        """Score the averaged model of a state on the rows left out."""
         rbm = averaged_model(state.optimizer, state.rbm)
         if self.judge is None:
             scores = pseudo_log_likelihoods(rbm, self.rows)
@@ -284,7 +285,7 @@ class _Fold:
 
 
 def _plan(rbm: RBM, plan: Plan) -> Plan:
-    """Return the plan of the models: the run's rate and schedule, with fewer chains or none."""
+    """Return the plan of the four models: the run's rate and schedule, but fewer or no chains."""
     gradient = plan.method.gradient
     if not gradient.about.is_exact:
         gradient = Persistent(Gibbs(1), chains=CHAINS)
@@ -302,7 +303,7 @@ def _plan(rbm: RBM, plan: Plan) -> Plan:
 
 
 def _weights(n: int, fold: np.ndarray) -> np.ndarray:
-    """Return weights of mean 1 that leave out the rows of a fold."""
+    """Return sample weights of mean 1 that are 0 for the rows of a fold."""
     weights = np.ones(n)
     weights[fold] = 0.0
     return weights * (n / weights.sum())

@@ -57,7 +57,7 @@ class Judge:
         self.held_out: HeldOut | None = None
 
     def begin(self, tracker: Tracker, known: HeldOut | None = None) -> None:
-        """Track log Z from its stored state, or from the start if that state is for other rows."""
+        """Continue from the stored log Z, or start afresh if it was stored for other rows."""
         self.tracker = tracker
         if known is None or not tracker.continues(known):
             known = tracker.begin()
@@ -85,14 +85,14 @@ class Judge:
     def has_fallen(self, statistics: list[RowStatistics], likelihood: dict[str, float]) -> bool:
         """Return whether training rows have lost much of their earlier log-likelihood.
 
-        A penalty and the rounding of log Z cost little of this log-likelihood; chains that lag
-        behind cost all of it. For the best model, only the log-likelihood of held-out rows is
-        stored, which overfitting lowers too; the gap between training and held-out rows is
-        therefore added.
+        A penalty, or rounding errors in log Z, lower this log-likelihood only a little; chains that
+        lag behind the model can undo its entire increase. For the best model, only the
+        log-likelihood of held-out rows is stored, which overfitting lowers too; the gap between
+        training and held-out rows is therefore added.
 
         Args:
             statistics: the statistics of the averaged model.
-            likelihood: its log-likelihood, as `measure` returned both.
+            likelihood: the log-likelihood of this model; `measure` returns both.
         """
         if self.held_out is None or not likelihood:
             return False
@@ -124,10 +124,11 @@ class Judge:
         return chosen(self.tracker, self.held_out, last, updates, measured, self.base(), named)
 
     def base(self) -> tuple[RBM, float]:
-        """Return the visible units alone, and the log-likelihood of held-out rows under them, nats.
+        """Return the model of the visible units alone, and the held-out log-likelihood in nats.
 
-        Dependent units are given the full covariance of the training rows; at the start of a run
-        they have half of it. The value is NaN if it is too rough to base a choice on.
+        Dependent units are given the full covariance of the training rows, of which they have only
+        half at the start of a run. The log-likelihood is NaN if it is too imprecise to base a
+        choice on.
         """
         base = self.monitors.reference
         if self.rows is not None:

@@ -65,25 +65,26 @@ def fit(
 ) -> Fit:
     """Train a model on rows of data.
 
-    The default is centred PCD-1 with 500 chains. It makes at least 10,000 updates; a small model
-    with more than 2,000 rows gets up to 40,000. The learning rate is 0.1 (up to 0.4 for more than
-    64 visible 0/1 units, less if the units of both layers vary widely), and falls to zero over the
-    second half of the run. If the run diverges, it is restarted at a quarter of the rate, up to
-    five times. If the model is chosen by validation rows, four times this rate is tried first: the
-    run is restarted at the usual rate if their log-likelihood cannot be tracked at a record, and at
-    a lower rate if the training rows lose a twentieth of the log-likelihood that they had gained.
-    The result is an average of the parameters over the last part of the run.
+    By default, the model is trained by centred PCD-1 with 500 chains. The run makes at least 10,000
+    updates; a small model with more than 2,000 rows gets up to 40,000. The learning rate is 0.1 (up
+    to 0.4 for more than 64 visible 0/1 units, less if the units of both layers have large
+    variances), and falls to zero over the second half of the run. If the run diverges, it is
+    restarted at a quarter of the rate, up to five times. If the model is chosen by validation rows,
+    four times this rate is tried first: the run is restarted at the usual rate if the
+    log-likelihood of these rows cannot be tracked at a record, and at a lower rate if the training
+    rows lose a twentieth of the log-likelihood that they had gained. The result is an average of
+    the parameters over the last part of the run.
 
     If neither `epochs` nor `optimizer` is given, overfitting is limited in two ways. The recipe has
     a penalty on large weights (`hm.Huber`), whose strength is set by the number of rows and then,
-    if there are validation rows, by the free-energy gap. And if there are validation rows, the
-    model returned is from the record at which their log-likelihood was highest.
+    if there are validation rows, by the free-energy gap. And if there are validation rows, `fit`
+    returns the model of the record at which their log-likelihood was highest.
 
     The result depends only on the arguments: the same random numbers are drawn, however often a run
     is interrupted and resumed.
 
-    Rows may have missing values, given as NaN. The method is then wrapped in `Marginal`, so that
-    the model learns from the observed units of each row, with the missing units summed out.
+    Rows may have missing values, given as NaN. The gradient method is then wrapped in `Marginal`,
+    so that the model learns from the observed units of each row, with the missing units summed out.
 
     Args:
         rbm: the model to start from, as `initialize` returns it.
@@ -105,8 +106,8 @@ def fit(
             steps and averages are float32. If None, bfloat16 is used if the layers, the rows and
             the method allow it, the model is not small, and bfloat16 is measured to be faster on
             this device (`precision_timing`). A key gives the same model only at the same precision.
-        validation: held-out rows. They are compared with the training rows in the history, set the
-            strength of an automatic penalty, and choose the model.
+        validation: held-out rows. They are compared with the training rows in the history, and
+            determine the strength of an automatic penalty and the choice of the model.
         keep: "best" for the model of the record at which the log-likelihood of the validation rows
             was highest, "last" for the model at the end. If None, "best" if there are validation
             rows and neither `epochs` nor `optimizer` is given.
@@ -114,11 +115,11 @@ def fit(
             stops if a callback returns True; if this callback has a `reason`, as `EarlyStopping`
             has, the message of the `Fit` includes the reason.
         state: a state to continue from. The run keeps the learning rate with which it started,
-            whatever the rate of `optimizer`; the schedule is adjusted to the length of this run. In
-            another process, also pass the `precision` given in its notes, to continue as before.
+            whatever the rate of `optimizer`; the schedule is adjusted to the length of this run. To
+            continue in another process, also pass the `precision` given in the notes of the `Fit`.
         mesh: devices to spread the run over: sizes such as {"data": 4, "hidden": 2}, or a
-            `jax.sharding.Mesh` with these axes. "data" shares rows and chains, "hidden" the columns
-            of W. The same random numbers are drawn as on one device.
+            `jax.sharding.Mesh` with these axes. Rows and chains are divided along "data", the
+            columns of W along "hidden". The same random numbers are drawn as on one device.
 
     Returns:
         A `Fit`: the averaged model, the history of measurements, the state to continue from, and a
@@ -162,8 +163,9 @@ def run_plan(
 ) -> Fit:
     """Train as `fit` does, with arguments checked by `plan_run`, from a state that matches them.
 
-    With `track`, the history includes the log-likelihood (of training rows) even without validation
-    rows. Without `history`, there are only the records on which the run bases a decision.
+    If `track` is True, the history includes the log-likelihood even without validation rows (then
+    of the training rows). If `history` is False, only the records on which the run bases a decision
+    are made.
     """
     held_out = None
     if validation is not None:
@@ -181,7 +183,7 @@ def run_plan(
 
 
 def _report_of_one(report: Report) -> Report:
-    """Return the report of a run of one model as its callbacks receive it."""
+    """Return the report that callbacks receive from a run of one model, without lists."""
     return report._replace(rbm=report.rbm[0], state=report.state[0])
 
 
@@ -190,7 +192,7 @@ def _check_keep(keep: Any, held_out: Dataset | None) -> None:
         raise InputError(f"keep: expected 'best', 'last' or None; got {keep!r}.")
     if keep == "best" and held_out is None:
         raise InputError(
-            "keep: expected validation rows, to find the best model; got none; pass validation=, or"
+            "keep: expected validation rows to find the best model; got none; pass validation=, or"
             " keep='last'."
         )
 
@@ -209,13 +211,13 @@ def fit_ensemble(
     callbacks: Sequence[Callback] = (),
     states: Sequence[TrainState] | None = None,
 ) -> list[Fit]:
-    """Train many models of the same shape on the same rows, all at once.
+    """Train many models of the same shape on the same rows, all at the same time.
 
-    Model i is trained as by `fit(rbms[i], data, key=keys[i], ...)`: the same random numbers are
-    drawn, and results differ only by rounding (the order of sums). An update of a small model
-    consists of a few dozen small programs whose calls take longer than their computations; here
-    each call serves all models. So seeds, starting points and learning rates can be compared in a
-    fraction of the time.
+    Model i is trained as `fit(rbms[i], data, key=keys[i], ...)` would train it: the same random
+    numbers are drawn, and results differ only by rounding (the order of sums). An update of a small
+    model consists of a few dozen small operations, which take longer to launch than to compute;
+    here each launch serves all models. So seeds, starting points and learning rates can be compared
+    in a fraction of the time.
 
     `harmonium train --ensemble N` trains several seeds in this way, and also measures each model
     during training.
@@ -262,8 +264,8 @@ def fit_ensemble(
         raise InputError("rbms: expected at least one model; got none.")
     if jnp.shape(keys)[:1] != (len(models),):
         raise InputError(
-            f"keys: expected one for each of {len(models)} models, as jax.random.split returns"
-            f" them; got shape {jnp.shape(keys)}."
+            f"keys: expected one key for each model, {len(models)} in all, such as"
+            f" jax.random.split(key, {len(models)}); got an array of shape {jnp.shape(keys)}."
         )
     keys = jnp.stack([checked_key(key) for key in keys])
     recipes = optimizer
@@ -275,7 +277,8 @@ def fit_ensemble(
     for name, values in (("optimizer", recipes), ("states", olds)):
         if len(values) != len(models):
             raise InputError(
-                f"{name}: expected one for each model, {len(models)} in all; got {len(values)}."
+                f"{name}: expected a list with one entry for each model, {len(models)} in all; got"
+                f" {len(values)}."
             )
     callbacks = checked_callbacks(callbacks)
     dataset = Dataset.of(data, weights).checked_for(models[0].visible)
@@ -298,11 +301,14 @@ def _check_alike(models: list[RBM]) -> None:
     """Raise InputError unless all models have the layers and sizes of the first one."""
     for i, rbm in enumerate(models):
         if jax.tree.structure(rbm) != jax.tree.structure(models[0]):
-            raise InputError(f"rbms: expected models like {models[0]}; got {rbm} as number {i}.")
+            raise InputError(
+                f"rbms: expected models with the layers and sizes of the first, {models[0]}; got"
+                f" {rbm} as number {i}."
+            )
 
 
 def _optimizers(plan: Plan, recipes: list[Any], rbm: RBM) -> list[Any]:
-    """Return each model's optimiser; raise InputError unless one compiled loop serves all."""
+    """Return the models' optimisers; raise InputError unless one compiled loop can serve all."""
     known = {id(recipes[0]): plan.optimizer}  # a function would return a new one at each call
     for recipe in recipes:
         if id(recipe) not in known:
@@ -343,9 +349,10 @@ def run_ensemble(
 
 
 def _with_record(fit: Fit, plan: Plan, monitors: Monitors) -> Fit:
-    """Return a `Fit` with one record, made at the end and empty of measurements after divergence.
+    """Return a `Fit` with one record, made at the end, without measurements after a divergence.
 
-    There are no pseudo-likelihoods, which for a hundred models take as long as everything else.
+    The record has no pseudo-log-likelihood: for a hundred models, it would take as long as all
+    else.
     """
     updates = int(fit.state.updates)
     record = {"update": updates, "epoch": updates / plan.per_epoch}
@@ -365,7 +372,7 @@ class Run:
         callbacks: as in `fit`.
         view: converts a report whose models and states are lists to the report that callbacks
             receive; None to pass it on unchanged.
-        timetable: when there are records, and the end; the same for all models.
+        timetable: the updates at which records are made, and the end; the same for all models.
         state: the states of all models, as `models` joins them.
         updates: the number of updates made so far.
         updates_of: the number of updates that each model has made; smaller if it has diverged.
@@ -445,7 +452,7 @@ class Run:
         return self._all_fits(was_complete)
 
     def _advanced(self, target: int) -> tuple[TrainState, TrainState, np.ndarray]:
-        """Return the states before (if measured) and after the last update up to `target`.
+        """Return the state before update `target`, if needed for a record, and the state after it.
 
         The third value is the largest absolute parameter of each model.
 
@@ -460,8 +467,8 @@ class Run:
     def _recover(self, is_finite: np.ndarray) -> None:
         """Choose how to continue after a chunk in which parameters grew without bound.
 
-        A run whose rate was not given restarts at a lower rate. Otherwise the models that diverged
-        keep their states from before the chunk; the other models continue if there are no
+        A run whose learning rate was not given restarts at a lower rate. Otherwise the models that
+        diverged keep their states from before the chunk; the other models continue if there are no
         measurements, else the run ends.
         """
         if self._begins_again():
@@ -488,7 +495,7 @@ class Run:
 
     @property
     def _is_fast(self) -> bool:
-        """Whether a run that tracks held-out rows still has the rate that it tried first."""
+        """Whether the run tracks held-out rows and still has the high rate that it tried first."""
         fast = FASTER * self.usual_rate
         return self.recorders[0].follows and math.isclose(self.rate, fast, rel_tol=1e-3)
 
@@ -496,7 +503,7 @@ class Run:
         return state._replace(optimizer=reschedule(state.optimizer, self.plan.total, self.rate))
 
     def _record_and_report(self, before: TrainState, per_second: float) -> None:
-        """Measure the models if that is due, and call the callbacks."""
+        """Measure the models if a record is due, and call the callbacks."""
         is_due = self.timetable.is_due(self.updates)
         if not is_due and not self.callbacks:
             return
@@ -551,7 +558,7 @@ class Run:
         return self.recorders[i].choose(state).rbm
 
     def _all_fits(self, was_complete: bool) -> list[Fit]:
-        """Return the fits, and warn of models that diverged."""
+        """Return the fits, and warn if any models diverged."""
         states = self.models.split(self.state, self.updates_of)
         fits = [self._fit(i, state, was_complete) for i, state in enumerate(states)]
         diverged = [str(i) for i, fit in enumerate(fits) if fit.diverged]
@@ -600,7 +607,7 @@ class Run:
         return Fit(choice.rbm, self.histories[i], full, message, False, notes)
 
     def _notes(self) -> tuple[str, ...]:
-        """Return a note on a rate that was chosen during the run."""
+        """Return a note on the learning rate, if it was chosen during the run."""
         if not self.usual_rate:
             return ()
         if self._is_fast:
@@ -624,7 +631,7 @@ class Run:
 def _first_states(
     plan: Plan, recorders: Sequence[Recorder]
 ) -> Callable[[], list[TrainState]] | None:
-    """Return a function that returns the states before the first update; None if none is needed."""
+    """Return a function that makes the initial states for a restart; None if it cannot restart."""
     starts = [(recorder.judge.start, recorder.key) for recorder in recorders if recorder.judge]
     if not plan.may_slow or not starts:
         return None

@@ -1,7 +1,7 @@
 """The monitors: measurements of the model during a run, for the records described in `Fit`.
 
-Each measurement uses the same rows, evenly spaced: at most 2,000 of the training rows and of the
-held-out rows, fewer for a model of more than two million weights, and fewer still for the
+Each measurement uses the same evenly spaced rows: at most 2,000 training rows and 2,000 held-out
+rows, fewer for a model with more than two million weights, and fewer still for the
 pseudo-log-likelihood of a wide model.
 """
 
@@ -63,9 +63,9 @@ class RowStatistics(NamedTuple):
         effective_size: the effective number of rows.
         reconstruction: the mean of `reconstruction_errors`.
         half_width: the possible error of ⟨F⟩ if missing units were sampled and not summed out; ∞ if
-            it is too imprecise to base a choice on.
+            ⟨F⟩ is too imprecise to base a choice on.
         least: a lower bound on log Z, since no state has a probability above 1: the largest −F(v)
-            of discrete units, or −F(h) of h given a row; −∞ if neither is discrete.
+            of discrete units, or −F(h) of h given a row; −∞ if neither layer is discrete.
     """
 
     energy: float
@@ -80,7 +80,7 @@ class RowStatistics(NamedTuple):
 
     @property
     def energy_to_choose_by(self) -> float:
-        """⟨F⟩, or NaN if it is too imprecise to choose a model or a penalty by."""
+        """⟨F⟩, or NaN if it is too imprecise to base the choice of a model or a penalty on."""
         if math.isfinite(self.half_width):
             return self.energy
         return math.nan
@@ -110,7 +110,7 @@ class Monitors:
 
     @functools.cached_property
     def log_z_of_reference(self) -> float:
-        """Log Z of the first model without its weights."""
+        """Log Z of the starting model with its weights set to 0."""
         return log_z_of_units(self.reference)
 
     def measured(self, rbm: RBM) -> list[RowStatistics]:
@@ -121,11 +121,11 @@ class Monitors:
         ]
 
     def bounds(self, statistics: list[RowStatistics]) -> tuple[float, float]:
-        """Return two bounds on log Z of a model, for `Tracker.track`.
+        """Return a certain lower bound and a plausible upper bound on log Z, for `Tracker.track`.
 
-        The first is certainly below log Z. If log Z were above the second, the rows would have a
-        lower likelihood than under independent units, which hardly happens in training; the second
-        bound is NaN if ⟨F⟩ is too rough.
+        If log Z were above the upper bound, the rows would have a lower likelihood than under
+        independent units, which hardly ever happens in training. The upper bound is NaN if ⟨F⟩ is
+        too imprecise.
         """
         last = statistics[-1]
         independent = -last.reference - self.log_z_of_reference
@@ -133,14 +133,14 @@ class Monitors:
         return least, -last.energy_to_choose_by - independent
 
     def measured_to_choose_by(self, rbm: RBM) -> tuple[float, float]:
-        """Return ⟨F⟩ of held-out rows, NaN if it is too rough, and a lower bound on log Z."""
+        """Return ⟨F⟩ of held-out rows, NaN if too imprecise, and a certain lower bound on log Z."""
         statistics = self.measured(rbm)
         return statistics[-1].energy_to_choose_by, self.bounds(statistics)[0]
 
     def described(
         self, rbm: RBM, statistics: list[RowStatistics], seconds: float, *, last: bool
     ) -> dict[str, float]:
-        """Return those metrics described in `Fit` that are finite.
+        """Return the metrics described in `Fit` whose values are finite.
 
         Args:
             rbm: the model.
@@ -162,7 +162,7 @@ class Monitors:
         return {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
 
     def _pseudo_log_likelihood(self, rbm: RBM) -> float:
-        """Return the mean over a few rows; the first call, mostly compilation, is not timed."""
+        """Return the mean over a few rows; the first call, mainly a compilation, is not timed."""
         is_first = self.is_first
         self.is_first = False
         started = clock()
@@ -185,19 +185,20 @@ def log_z_of_units(rbm: RBM) -> float:
 
 @compiled
 def _filled(rbm: RBM, v: Array, key: PRNGKeyArray) -> Array:
-    """Fill in missing values by a few sweeps; long chains would take longer than the training."""
+    """Fill in missing values by a few Gibbs sweeps; long chains would take longer than training."""
     return completed(rbm, v, FILLING_SWEEPS, key=key)
 
 
 def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, float]:
-    """Return the free-energy gap and its standard error, with less noise from the choice of rows.
+    """Return the free-energy gap and its standard error, after a control variate reduces noise.
 
-    A rare row is rare under all models. So F is compared after regression on the free energy of
-    independent units, whose gap is due to chance alone: a control variate.
+    A row that is improbable under one model tends to be improbable under all. F is therefore
+    regressed on the free energy of independent units: a control variate, since its own gap between
+    the two sets is due to chance alone.
 
-    A few rows may be similar by chance, or be copies of one row. So the variance of either set is
-    taken to be at least the variance of all rows, and the error is widened as in Student's t for
-    the number of rows in the set.
+    The rows of a small set may be similar by chance, or copies of one row. The variance of each set
+    is therefore taken to be at least the pooled variance of both, and the error is widened as in
+    Student's t for the number of rows in the set.
     """
     both = (train, held_out)
     spread = sum(rows.effective_size * rows.reference_variance for rows in both)
@@ -219,7 +220,7 @@ def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, 
 
 
 def _few_rows(size: float) -> float:
-    """Return the factor by which Student's t widens errors over this many rows."""
+    """Return the factor by which Student's t widens the error of a mean over this many rows."""
     freedom = math.floor(size) - 1
     if 1 <= freedom < MANY_ROWS:
         return student_95(freedom) / Z_95
@@ -227,9 +228,9 @@ def _few_rows(size: float) -> float:
 
 
 def _stderr(parts: list[tuple[float, float]]) -> float:
-    """Return the standard error of a sum of means, from their variances and numbers of rows.
+    """Return the standard error of a sum of means, given variances and numbers of rows.
 
-    The result is NaN if any mean is over a single row.
+    The result is NaN if any mean is taken over a single row.
     """
     if any(size <= 1.0 for _, size in parts):
         return math.nan
@@ -301,7 +302,7 @@ def _energies_of_given(
 
 
 def _largest(rbm: RBM, v: Array, counts: Array, *, key: PRNGKeyArray) -> Array:
-    """Return the largest −F of any state, of v itself and of h given v, if units are discrete."""
+    """Return the largest −F(v) of the rows and −F(h) of h drawn given v, for discrete units."""
     h = rbm.sample_h_from_v(v, key=key)
     bounds = [jnp.asarray(-jnp.inf)]
     for model, states in ((rbm, v), (rbm.T, h)):

@@ -30,7 +30,7 @@ from .transformations import centred, sparse_activity, transformation, whitened
 
 
 class AveragedState(NamedTuple):
-    """The inner state, the averaged model, and the number of updates in it."""
+    """The state of `inner`, the averaged model, and the number of updates in the average."""
 
     inner: Any
     average: RBM
@@ -42,9 +42,9 @@ def averaged(
 ) -> optax.GradientTransformationExtraArgs:
     r"""Keep an average of the parameters, without changing the updates.
 
-    After t earlier updates, θ̄ ← θ̄ + (θ − θ̄)/(forgetting·t + 1). With forgetting 1 this is the
-    plain mean of all parameters so far (Polyak & Juditsky 1992), with 0 the latest parameters; in
-    between, the start of the run gradually loses its weight (Shamir & Zhang 2013).
+    After t previous updates, θ̄ ← θ̄ + (θ − θ̄)/(forgetting·t + 1). With forgetting 1 this is the
+    plain mean of all parameters so far (Polyak & Juditsky 1992), and with 0 the latest parameters;
+    with values in between, the start of the run is gradually forgotten (Shamir & Zhang 2013).
 
     Args:
         inner: the optimiser whose updates are applied.
@@ -115,9 +115,10 @@ def proximal(
 
         optax.chain(optax.sgd(0.1), hm.training.proximal(hm.L1(0.001), rate=0.1))
 
-    It belongs inside `centred` and `averaged`. Several penalties act one after the other; in the
-    order L1, groups, bounds this is the proximal step of their sum (Yu 2013). With momentum α, a
-    gradient is applied 1/(1 − α) times in total, but a penalty only once, like decay.
+    This transformation belongs inside `centred` and `averaged`. Several penalties act one after the
+    other; in the order L1, groups, bounds this is the proximal step of their sum (Yu 2013). With
+    momentum α, each gradient contributes 1/(1 − α) times its size in total, whereas a penalty, like
+    weight decay, acts only once.
 
     Args:
         penalties: the penalties, in order.
@@ -171,7 +172,7 @@ def proximal(
 
 
 def weights_only(rbm: RBM) -> RBM:
-    """Return a mask with True for the weights only, for weight decay (Hinton 2010, section 10).
+    """Return a mask that is True for the weights only, for weight decay (Hinton 2010, section 10).
 
     Example:
         >>> import optax
@@ -242,14 +243,14 @@ class Recipe:
         is_factor = self.schedule is None or callable(self.schedule)
         for name, is_right, expected in (
             ("rate", 0 < self.rate < math.inf, "a positive number"),
-            ("momentum", are_momenta, "a number from 0 to below 1, or a pair of them"),
+            ("momentum", are_momenta, "a number from 0 to below 1, or a pair (start, end)"),
             ("decay", 0 <= self.decay < math.inf, "a number of at least 0"),
-            ("centring", is_rate, "None, or 0 < rate <= 1"),
-            ("averaging", self.averaging is None or self.averaging >= 0, "None, or at least 0"),
+            ("centring", is_rate, "None, or a number above 0 and up to 1"),
+            ("averaging", self.averaging is None or self.averaging >= 0, "None or a number >= 0"),
             ("hold", 0 <= self.hold <= 1, "a number from 0 to 1"),
             ("sparsity", is_pair, "None, or a target and a strength"),
             ("model_share", 0 <= self.model_share <= 1, "a number from 0 to 1"),
-            ("schedule", is_factor, "a function, or None"),
+            ("schedule", is_factor, "None, or a function of the number of updates"),
         ):
             if not is_right:
                 raise InputError(f"{name}: expected {expected}; got {getattr(self, name)}.")
@@ -275,7 +276,7 @@ class Recipe:
 
 @functools.lru_cache(maxsize=64)
 def _of_a_run(recipe: Recipe, total: int | float) -> optax.GradientTransformationExtraArgs:
-    """Build the transformation of a run once, so that the same functions are traced once."""
+    """Build the transformation once for a recipe and a run length, so that it is traced once."""
     shared: Any = _transformation_of(replace(recipe, rate=1.0))
 
     def init(rbm: RBM) -> Any:

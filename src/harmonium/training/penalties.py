@@ -1,4 +1,4 @@
-"""Penalties on the weights, as proximal steps: exact zeros, whole groups at zero, bounded norms.
+"""Penalties on the weights, applied as proximal steps, which give exact zeros and bounded norms.
 
 A penalty R acts after the gradient step of size η:
 
@@ -69,7 +69,8 @@ class AbstractPenalty(ABC):
 class L1(AbstractPenalty):
     """R = strength · Σ |W_ij|: small weights become exactly 0, large ones shrink by a constant.
 
-    Weights near 0 must grow against the penalty, so a strong one can keep a model from learning.
+    Weights near 0 must grow against the penalty, so a strong penalty can keep a model from
+    learning.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.25, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -98,8 +99,8 @@ class L1(AbstractPenalty):
 class Huber(AbstractPenalty):
     r"""R = strength · Σ r(W_ij): as L1 for large weights, but quadratic for small ones.
 
-    r(w) = w²/(2d) for |w| ≤ d, the width, and |w| − d/2 beyond. A weight near 0 shrinks in
-    proportion to its size, so weights can grow from 0, whereas L1 would hold them there.
+    r(w) = w²/(2d) for |w| ≤ d, and |w| − d/2 for larger |w|, where d is the width. A weight near 0
+    shrinks in proportion to its size, so weights can grow from 0, whereas L1 would hold them at 0.
 
     With strength "auto" the run sets the strength. For n rows of 0/1 units it starts at 1/n, which
     corresponds to a prior e^(−r(w)/b) of scale b = 1. If rows are held out, it then follows the
@@ -147,7 +148,7 @@ class Huber(AbstractPenalty):
 
 @dataclass(frozen=True)
 class AbstractGroups(AbstractPenalty):
-    """A penalty on groups of weights, each the block between some visible and some hidden units.
+    """A penalty on groups of weights; each is a block between some visible and some hidden units.
 
     `visible` and `hidden` define how the units of a layer are grouped: "each" for one group per
     unit, "all" for a single group, or a label for each unit, where units with equal labels form a
@@ -171,12 +172,12 @@ class AbstractGroups(AbstractPenalty):
                 )
 
     def totals(self, entries: Array, rbm: RBM) -> Array:
-        """Return for each weight the sum over its group; axes of length 1 broadcast."""
+        """Return, for each weight, the sum of entries over its group, up to broadcasting."""
         visible, hidden = self.grouping
         return _total(_total(entries.T, rbm.visible, visible).T, rbm.hidden, hidden)
 
     def sizes(self, rbm: RBM) -> Array:
-        """Return for each weight the number of weights in its group."""
+        """Return, for each weight, the number of weights in its group."""
         visible, hidden = self.grouping
         down = _total(jnp.ones_like(rbm.visible.zero_inputs), rbm.visible, visible)
         along = _total(jnp.ones_like(rbm.hidden.zero_inputs), rbm.hidden, hidden)
@@ -209,7 +210,7 @@ class GroupLasso(AbstractGroups):
         return self.visible, self.hidden
 
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
-        """Return strength · Σ_g √n_g |W_g|, each group's term divided among its weights."""
+        """Return strength · Σ_g √n_g |W_g|, computed from equal shares of a group's weights."""
         norms = jnp.sqrt(self.totals(weights**2, rbm))
         return (
             self.strength * jnp.broadcast_to(norms / jnp.sqrt(self.sizes(rbm)), weights.shape).sum()
@@ -224,10 +225,11 @@ class GroupLasso(AbstractGroups):
 
 @dataclass(frozen=True)
 class SquaredL1(AbstractGroups):
-    """R = strength/2 · Σ_j (Σ_i |W_ij|)² over hidden units j: favours similar sparsity.
+    """R = strength/2 · Σ_j (Σ_i |W_ij|)²: favours hidden units j that are similarly sparse.
 
-    The force on a weight is the L1 force times the sum Σ|W| over its hidden unit. So units with
-    large weights become sparse and weak units can grow, whereas L1 would set them to zero.
+    Each weight is pulled to 0 as by L1, but with a force proportional to Σ|W| of its hidden unit.
+    Units with large weights thus become sparse, and weak units can grow, whereas L1 would set their
+    weights to zero.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, 0.5], [1.0, 0.5]], [0.0, 0.0], [0.0, 0.0])
@@ -236,7 +238,8 @@ class SquaredL1(AbstractGroups):
         >>> hm.SquaredL1(1.0).proximal(rbm.weights, 0.5, rbm).tolist()  # less 0.5 Σ|W|
         [[0.5, 0.25], [0.5, 0.25]]
 
-    Source: Tubiana, Cocco & Monasson 2019; their λ₁²/q is this strength up to the data size.
+    Source: Tubiana, Cocco & Monasson 2019; their λ₁²/q is this strength, up to a factor that
+        depends on the number of rows.
     """
 
     strength: float
@@ -280,9 +283,10 @@ class SquaredL1(AbstractGroups):
 
 @dataclass(frozen=True)
 class MaxNorm(AbstractGroups):
-    """A bound on each group's norm |W_g|: weights with a larger norm are scaled down to it.
+    """A bound on each group's norm |W_g|: groups with a larger norm are scaled down to the bound.
 
-    The default groups are the hidden units. Weights then cannot diverge at any learning rate.
+    By default, the weights of each hidden unit form a group. Weights then cannot diverge at any
+    learning rate.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[3.0, 0.25], [4.0, 0.5]], [0.0, 0.0], [0.0, 0.0])
@@ -306,7 +310,7 @@ class MaxNorm(AbstractGroups):
         return self.visible, self.hidden
 
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
-        """Return 0 within the bound, up to rounding, else ∞."""
+        """Return 0 if all norms are within the bound, up to rounding, else ∞."""
         worst = jnp.sqrt(self.totals(weights**2, rbm).max())
         return jnp.where(worst <= self.bound * (1.0 + 1e-5), 0.0, jnp.inf)
 
@@ -318,11 +322,11 @@ class MaxNorm(AbstractGroups):
 
 @compiled
 def size_of_weights(rbm: RBM) -> Float[Array, ""]:
-    """Return R(W) of `Huber` at strength 1 and the usual width d, at least d/2 per weight.
+    """Return R(W) of `Huber` at strength 1 and the default width d, at least d/2 per weight.
 
-    Weights below d count as d. As W goes to 0, the chance part of the free-energy gap decreases in
-    proportion to W, but R(W) in proportion to its square; without this bound, their ratio would
-    call for a penalty that keeps W at 0.
+    The result is at least R(W) of weights that are all of size d. As W goes to 0, the part of the
+    free-energy gap that is due to chance decreases in proportion to W, but R(W) in proportion to
+    W²; without this bound, the ratio of gap to R(W) would call for a penalty that keeps W at 0.
     """
     weights = rbm.dense_weights
     penalty = Huber(1.0)
@@ -371,7 +375,7 @@ def _above_zero(norms: Array) -> Array:
 
 
 def _total(entries: Array, layer: AbstractLayer, members: Members) -> Array:
-    """Sum the last axis, columns of a layer, over groups of units: (..., columns) or (..., 1)."""
+    """Sum the last axis, a layer's columns, over groups of units; its length stays or becomes 1."""
     if members == "all":
         return entries.sum(-1, keepdims=True)
     units = layer.fold(entries)
@@ -403,7 +407,7 @@ LARGEST_FACTOR = 100.0  # largest strength set by the free-energy gap, relative 
 class PenaltyState(NamedTuple):
     """The state of `proximal`: the state of the rate, and the strength of penalties set by the run.
 
-    `strength` is empty if no penalty is set by the run.
+    `strength` is an empty tuple if no penalty is set by the run.
     """
 
     rate: RateState
@@ -413,8 +417,8 @@ class PenaltyState(NamedTuple):
 def prior_strength(rbm: RBM, rows: float) -> float:
     """Return the strength of a prior on the weights for this many rows: s_v s_h / n.
 
-    s is twice the standard deviation of a unit without bias, as a mean over the layer: 1 for 0/1
-    units, 2 for ±1 units, so that codings of the same units agree.
+    Here s is twice the standard deviation of a unit without bias, averaged over the layer: 1 for
+    0/1 units and 2 for ±1 units, so that the penalty is the same in both codings.
     """
     return float(_spreads(rbm)) / rows
 
@@ -448,7 +452,7 @@ def evidence_strength(gap: float, stderr: float, size: float) -> float:
 
 
 def next_strength(strength: float, prior: float, gap: float, stderr: float, size: float) -> float:
-    """Return the strength after a record: the geometric mean of the present one and a target.
+    """Return the strength after a record: the geometric mean of the present strength and a target.
 
     The target is `evidence_strength`, but at least the strength of the prior and at most 100 times
     that strength.
@@ -472,12 +476,12 @@ def strength_of(state: Any) -> float | None:
 
 
 def has_strength(state: Any) -> bool:
-    """Return whether an optimiser's state, or its shapes, contain a strength set by the run."""
+    """Return whether an optimiser's state, or a tree of its shapes, has a strength set by a run."""
     return bool(_strengths(state))
 
 
 def with_strength(state: Any, strength: float) -> Any:
-    """Return an optimiser's state with this strength of the penalties that the run sets."""
+    """Return an optimiser's state in which the penalties set by the run have this strength."""
 
     def renewed(node: PenaltyState) -> PenaltyState:
         if isinstance(node.strength, tuple):

@@ -41,8 +41,8 @@ def partial_fit(
 ) -> Fit:
     """Learn from one portion of a stream of rows, visiting each row of the portion once.
 
-    Chains, momentum, centring and the averaged model continue from portion to portion, which may be
-    of any size. Since the length of a stream is unknown, the learning rate is constant.
+    Chains, momentum, centring and the averaged model continue from portion to portion. Portions may
+    be of any size. Since the length of a stream is unknown, the learning rate is constant.
 
     Args:
         rbm: the model to start from, or the model of the state.
@@ -56,8 +56,8 @@ def partial_fit(
         state: the state after the previous portion.
 
     Returns:
-        A `Fit` with the model and the state to continue from. If the model diverges, model and
-        state are from before this portion, with a `DivergenceWarning`.
+        A `Fit` with the model and the state to continue from. If the model diverges, a
+        `DivergenceWarning` is issued, and the model and the state before this portion are returned.
 
     Raises:
         InputError: an argument is invalid, or the data are outside the visible layer's domain.
@@ -100,9 +100,9 @@ class Learned(NamedTuple):
 
 
 class Portions:
-    """Similar portions of a stream, checked and planned only once, with the first portion.
+    """Portions of equal shape from a stream, checked and planned only once, for the first portion.
 
-    For a small portion, checks and plans take ten times as long as the updates.
+    For a small portion, checking and planning take ten times as long as the updates.
 
     Args:
         rbm: the model before the first portion.
@@ -126,7 +126,7 @@ class Portions:
         self.limit = growth_limit(largest_on_host(rbm)[0])
 
     def begin(self, state: TrainState | None, *, key: PRNGKeyArray) -> TrainState:
-        """Return the state before the first portion: the given one, if it matches the run.
+        """Return the state before the first portion: the given state, if it matches the run.
 
         Raises:
             InputError: the state does not match the run.
@@ -139,7 +139,7 @@ class Portions:
 
     @functools.cached_property
     def is_plain(self) -> bool:
-        """Whether a portion consists of rows alone, whatever their values are."""
+        """Whether portions are plain rows: complete, unscaled, unweighted and not rounded."""
         meaning = self.first.meaning
         is_read_as_it_is = meaning.scale == 1.0 and not meaning.stochastic and not meaning.missing
         if self.first.weights is not None or not is_read_as_it_is:
@@ -148,12 +148,12 @@ class Portions:
 
     @functools.cached_property
     def structure(self) -> Any:
-        """The tree structure of a dataset that contains unchanged rows and nothing else."""
+        """The pytree structure of a dataset that consists of plain rows alone."""
         numbers = Numbers(self.shape[1], from_numpy(np.zeros(0)))
         return jax.tree.structure(self.first._with(stored=numbers))
 
     def takes(self, rows: Any) -> bool:
-        """Return whether these rows are a valid next portion, with the form of the first one."""
+        """Return whether these rows are a valid next portion, with the shape of the first."""
         return (
             self.is_plain
             and isinstance(rows, np.ndarray)
@@ -199,7 +199,7 @@ def _learn(
     key: PRNGKeyArray,
     number: Array | None,
 ) -> tuple[TrainState, RBM, Float[Array, ""]]:
-    """Learn from a portion; return the state, the model to use, and the `largest` parameter.
+    """Learn from a portion; return the state, the model to use, and the largest raw parameter.
 
     A portion is an epoch of its own, with updates counted from 0.
     """

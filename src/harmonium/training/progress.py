@@ -13,11 +13,11 @@ SECONDS_BETWEEN = 0.2  # drawing more often takes time, and nobody can read fast
 
 
 class ProgressBar:
-    """A callback of `fit` that shows epochs made, time left, and the latest log-likelihood.
+    """A callback of `fit` that shows the current epoch, the time left and the log-likelihood.
 
-    In a notebook it is a bar; on a terminal, a line on standard error; elsewhere, as in a log file,
-    nothing is written. Pass its method `part` as the `progress` argument of functions such as
-    `log_likelihood`.
+    In a notebook it draws a bar, and on a terminal it writes a line to standard error; elsewhere,
+    as in a log file, nothing is written. Pass its method `part` as the `progress` argument of
+    functions such as `log_likelihood`.
 
     Args:
         title: the text before the bar.
@@ -82,7 +82,7 @@ class ProgressBar:
 
 
 def _in_notebook() -> bool:
-    """Return whether this runs in the kernel of a notebook."""
+    """Return whether the code runs in the kernel of a notebook."""
     shell = sys.modules.get("IPython")
     return shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None
 

@@ -31,7 +31,7 @@ WORK_OF_A_RECORD = 16  # rows trained on for each row measured: records take 5 %
 
 @dataclasses.dataclass
 class Timetable:
-    """The updates at which a run has records, and its end; the same for all models of an ensemble.
+    """The updates at which a run, or an ensemble, makes records, and the update at which it ends.
 
     Attributes:
         records: the numbers of updates after which there is a record, ascending; the last record,
@@ -44,7 +44,7 @@ class Timetable:
 
     @classmethod
     def of(cls, end: int, per_epoch: int, rows: int, measured: int) -> Timetable:
-        """Return the times of the records of a run, so that measuring takes little of its time.
+        """Return a timetable in which measurements take only a small part of the run's time.
 
         Args:
             end: the number of updates at the end of the run.
@@ -74,8 +74,8 @@ class Recorder:
 
     Attributes:
         judge: measures models and makes decisions based on held-out rows; None without records.
-        folds: the results of cross-validation; None without it.
-        timetable: when there are records, and the end of the run.
+        folds: the results of cross-validation; None if there was none.
+        timetable: the updates at which records are made, and the end of the run.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Recorder:
         return cross_validate(self.judge.start, self.plan, key=self.key)
 
     def with_records(self, state: TrainState) -> TrainState:
-        """Return the state together with the results of the records, to resume from."""
+        """Return the state with the results of the records added, from which a run can resume."""
         if self.judge is not None:
             state = state._replace(held_out=self.judge.held_out)
         return state._replace(folds=self.folds)
@@ -173,7 +173,8 @@ class Recorder:
     def choose(self, state: TrainState) -> Choice:
         """Return the model that a run ends with, if it ends with this state.
 
-        This is the last model, or the model with the highest log-likelihood of held-out rows.
+        This is the last model, the model with the highest log-likelihood of held-out rows or, if
+        cross-validation prefers it, the model without weights.
         """
         last = averaged_model(state.optimizer, state.rbm)
         updates = int(state.updates)
@@ -252,14 +253,14 @@ class Recorder:
 
 
 def epochs_a_record(epochs: int, rows: int, watching: int) -> int:
-    """Return the epochs between records of the history, from the rows trained on and measured."""
+    """Return the number of epochs between records, given how many rows are trained and measured."""
     affordable = math.ceil(WORK_OF_A_RECORD * watching / rows)
     fewest = math.ceil(epochs / MOST_RECORDS)
     return max(1, fewest, min(epochs // FEWEST_RECORDS, affordable))
 
 
 def recorded_epochs(epochs: int, interval: int, first: int) -> list[int]:
-    """Return the epochs that end with a record: at first a quarter of the elapsed time apart.
+    """Return the epochs that end with a record; early intervals are a quarter of the elapsed time.
 
     Args:
         epochs: all epochs.

@@ -1,6 +1,6 @@
 """Schedules of the learning rate and the momentum over a run.
 
-The parameters of a schedule are kept in the optimiser's state, not in the compiled loop.
+The learning rate and the run's length are kept in the optimiser's state, not in the compiled loop.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ class RateState(NamedTuple):
 def scheduled(
     rate: float, total: int, hold: float = 0.5, schedule: Schedule | None = None
 ) -> optax.GradientTransformationExtraArgs:
-    """Scale a gradient to a descent step that falls to zero: −rate · `hold_then_fall`.
+    """Turn a gradient into a descent step: multiply it by −rate · `hold_then_fall`.
 
-    Rate and length are arrays in the state, not constants of the compiled loop. So each model of an
-    ensemble can have its own rate, and runs of different lengths share one compiled program.
+    The rate and the length of the run are arrays in the state, not constants of the compiled loop.
+    Each model of an ensemble can therefore have its own rate, and runs of different lengths share
+    one compiled program.
 
     Args:
         rate: learning rate.
@@ -108,8 +109,8 @@ def ramped_momentum(
 
     α grows linearly from `start` to `end` over the first fraction `ramp` of `total` updates: while
     the gradients are large, a high momentum makes a run oscillate (Hinton 2010, section 9). A
-    constant gradient is multiplied by 1/(1 − α), so at the same rate, a momentum of 0.9 learns five
-    times as fast as one of 0.5.
+    constant gradient is multiplied by 1/(1 − α), so at the same rate, learning with momentum 0.9 is
+    five times as fast as with momentum 0.5.
 
     Example:
         >>> grads = hm.RBM.from_arrays([[1.0]], [0.0], [0.0])
@@ -137,12 +138,12 @@ def ramped_momentum(
 
 
 def rate_of(state: Any) -> float | None:
-    """Return the learning rate before the schedule in an optimiser's state, or None."""
+    """Return the learning rate in an optimiser's state, before its schedule; None without one."""
     return next((float(node.rate) for node in nodes_in(state, RateState)), None)
 
 
 def reschedule(state: Any, total: int | float, rate: float | None = None) -> Any:
-    """Return an optimiser's state with this run length and, unless it is None, this rate."""
+    """Return an optimiser's state with this run length and, unless `rate` is None, this rate."""
     for kind in (RateState, MomentumState):
         state = with_nodes(state, kind, lambda node: with_values(node, total=total))
     if rate is None:

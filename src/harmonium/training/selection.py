@@ -1,16 +1,16 @@
 """The choice of a run's final model among its records, and a check of whether it is good.
 
-The tracks of log Z resolve small differences between records. But if the chains of a run miss mass
-that a model has elsewhere, the tracks can be wrong by hundreds of nats without any sign of it. So
-log Z of each model that may be the result is estimated afresh at the end, by annealing. If the
-fresh estimates agree with the tracks, the tracks decide; if not, the fresh estimates decide; and if
-neither is certain, the last model is the result.
+The tracked values of log Z resolve small differences between records. But if the chains of a run
+miss part of a model's probability mass, these values can be wrong by hundreds of nats without any
+sign of the error. So log Z of each candidate model is estimated afresh at the end, by annealing. If
+the fresh estimates agree with the tracked values, the tracked values decide; if not, the fresh
+estimates decide; and if neither are certain, the last model is the result.
 
-Chains that do not move between modes can keep agreeing with the data while the model does not: each
-of two clusters keeps its chains, and nothing determines the model's fractions of the two clusters.
+Chains that do not move between modes can keep agreeing with the data while the model does not: for
+example, each of two clusters keeps its chains, whatever probability the model gives each cluster.
 Then the means of the model are wrong, and its log-likelihood may be below the value for independent
-units. Both are known exactly for a model with few states; otherwise they are estimated from the
-tracked log Z and the chains.
+units. Means and log-likelihood are known exactly for a model with few states; otherwise they are
+estimated from the tracked log Z and the chains.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ class Choice(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A model, and the log-likelihood of held-out rows under this model, nats per row.
+    """A model, and the log-likelihood of held-out rows under this model, in nats per row.
 
     Attributes:
         rbm: the model.
         update: the number of updates at which the model was recorded.
         value: the log-likelihood with the tracked log Z; None if this log Z is unknown.
         variance: the variance of the tracked log Z.
-        low: the lower end of its interval by the fresh estimate of log Z.
-        high: the upper end.
+        low: the lower end of an interval for the log-likelihood, from a fresh estimate of log Z.
+        high: the upper end of this interval.
     """
 
     rbm: RBM
@@ -75,12 +75,12 @@ class _Candidate(NamedTuple):
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the tracked value is in the interval of the fresh one, given both errors."""
+        """Whether the tracked value is in the fresh estimate's interval, within both errors."""
         margin = 2.0 * self.variance**0.5 + TOLERANCE
         return self.value is not None and self.low - margin <= self.value <= self.high + margin
 
     def advantage(self, last: _Candidate) -> float:
-        """Return by how much this model is better than the last one, minus all errors, nats.
+        """Return how much better this model is than the last one, minus all errors, in nats.
 
         Since log Z was tracked from one model to the other, the errors common to both cancel.
         """
@@ -91,7 +91,7 @@ class _Candidate(NamedTuple):
         return float(np.nan_to_num(advantage, nan=-np.inf, posinf=np.inf, neginf=-np.inf))
 
     def is_tracked(self, last: _Candidate) -> bool:
-        """Whether the tracked values decide, because they resolve differences better."""
+        """Whether tracked values decide, which resolve differences better than fresh estimates."""
         return self.is_confirmed and last.is_confirmed
 
     def __str__(self) -> str:
@@ -112,20 +112,22 @@ def chosen(
     base: tuple[RBM, float],
     named: Callable[[int], str] = in_updates,
 ) -> Choice:
-    """Return the model of a run that has ended: the last one, or an earlier, surely better one.
+    """Return the model of a run that has ended: the last, or an earlier one if clearly better.
 
-    If that model is surely worse than the visible units alone, the latter are returned instead.
+    If this model is clearly worse than the visible units alone, the model without weights is
+    returned.
 
     Args:
         tracker: the tracker of log Z.
         state: the tracker's state at the end.
-        last: the averaged model of the end.
+        last: the averaged model at the end.
         updates: updates made.
-        measured: returns the mean free energy of the held-out rows under a model (nats, NaN if it
-            is too imprecise to base a choice on) and a certain lower bound on its log Z.
-        base: the visible units alone, and the log-likelihood of the held-out rows under them, nats
-            per row, NaN if it is too rough.
-        named: returns the words for the model of an update.
+        measured: a function that returns the mean free energy of the held-out rows under a model
+            (nats, NaN if it is too imprecise to base a choice on) and a certain lower bound on its
+            log Z.
+        base: the model of the visible units alone, and the log-likelihood of the held-out rows
+            under this model, in nats per row; NaN if it is too imprecise.
+        named: a function that returns a phrase for the model at an update.
     """
     best_so_far = [(state.best, int(state.update)), (state.earlier, int(state.earlier_update))]
     others = [(rbm, update) for rbm, update in best_so_far if 0 <= update < updates]
@@ -206,7 +208,7 @@ def _best_known(
 
 
 def _base_instead(base: tuple[RBM, float], why: str) -> Choice:
-    """Return the choice of the visible units alone, with the reason."""
+    """Return the model of the visible units alone as the choice, with the reason."""
     rbm, value = base
     return Choice(rbm, 0, f"the model is the one without weights: {why}, and {value:.2f} without")
 
@@ -246,7 +248,7 @@ class PoorModelWarning(RuntimeWarning):
 
 
 class Known(NamedTuple):
-    """What a run knows about its model's partition function.
+    """What a run knows about log Z and the means of its model.
 
     Attributes:
         log_z: log Z, nats; None if unknown.
@@ -281,9 +283,9 @@ def reason_against(rbm: RBM, monitors: Monitors, known: Known) -> str:
 
 
 def _worth_less(rbm: RBM, monitors: Monitors, known: Known) -> str:
-    """Compare the log-likelihood with its value for the starting model without weights.
+    """Return a sentence if the log-likelihood is below its value without weights, else "".
 
-    A start that `initialize` made has the means of the data.
+    Without weights, a starting model that `initialize` made has the means of the data.
     """
     if known.log_z is None or not np.isfinite(known.log_z):
         return ""
@@ -301,7 +303,7 @@ def _worth_less(rbm: RBM, monitors: Monitors, known: Known) -> str:
 
 
 def _far_off(rbm: RBM, monitors: Monitors, known: Known) -> str:
-    """Compare ⟨v⟩ with the mean of the training rows, if they are complete."""
+    """Return a sentence if ⟨v⟩ is far from the mean of complete training rows, else ""."""
     if known.states is None or monitors.watched[0][0].missing:
         return ""
     distances = np.asarray(_distance(rbm, *monitors.watched[0], known.states))
@@ -315,14 +317,14 @@ def _far_off(rbm: RBM, monitors: Monitors, known: Known) -> str:
 
 
 def _stderr(rows: RowStatistics) -> float:
-    """Return the standard error of the mean difference between the model and independent units."""
+    """Return the standard error of the mean of F minus F of independent units."""
     variance = rows.variance + rows.reference_variance - 2.0 * rows.covariance
     return float(np.sqrt(max(0.0, variance) / max(1.0, rows.effective_size - 1.0)))
 
 
 @compiled
 def _enumerated(rbm: RBM) -> tuple[Float[Array, ""], Cloud]:
-    """Return log Z, and the states of the smaller discrete layer, or means of v given them."""
+    """Return log Z, and all states v, or the means of v given all states h, with probabilities."""
     summed = enumerable(rbm)  # the model itself, or its transpose
     assert summed is not None
     count = summed.visible.n_states or 0
@@ -336,9 +338,9 @@ def _enumerated(rbm: RBM) -> tuple[Float[Array, ""], Cloud]:
 
 @compiled
 def _distance(rbm: RBM, dataset: Dataset, n: Array, of_model: Cloud) -> Float[Array, " 2"]:
-    """Return the mean over columns of (Δ/σ)², each at most 1, and the root of the uncapped mean.
+    """Return the mean over columns of (Δ/σ)² capped at 1, and the square root of the uncapped mean.
 
-    The bound keeps a few rare columns, whose σ is tiny, from dominating.
+    The cap keeps a few rare columns, whose σ is tiny, from dominating the mean.
     """
     indices = jnp.arange(len(dataset))
     cloud, _ = batch_of(rbm.visible, dataset, indices, n, key=key_of(0))

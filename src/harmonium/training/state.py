@@ -22,7 +22,7 @@ State = TypeVar("State")  # a `TrainState`, or a list of them
 
 
 class TrainState(NamedTuple):
-    """All that a run needs to continue, except the key and the data.
+    """Everything that a run needs to continue, except the key and the data.
 
     Attributes:
         rbm: the raw model, which the chains belong to.
@@ -30,7 +30,7 @@ class TrainState(NamedTuple):
         optimizer: the optimiser's state, with the averaged model in it.
         updates: number of updates made.
         held_out: the results for held-out rows, a `HeldOut`; None if there are none.
-        folds: the results of cross-validation, a `CrossValidated`; None without it.
+        folds: the results of cross-validation, a `CrossValidated`; None if there was none.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -60,7 +60,7 @@ class Report(NamedTuple, Generic[Model, State]):
         seconds: time since the run (or its resumption) began.
         samples_per_second: data rows processed per second, over the last chunk of updates.
         updates_per_second: updates made per second, over the last chunk.
-        metrics: the record that is added to the history of the `Fit`, described there; empty if no
+        metrics: the record that is added to the history of the `Fit` (described there); empty if no
             measurement was made after this chunk.
         rbm: the averaged model; from `fit_ensemble` a list, one for each model.
         state: the run's state; from `fit_ensemble` a list too.
@@ -97,21 +97,22 @@ class Fit(NamedTuple):
 
     The history has one record for each measurement. Measurements are made at the ends of epochs:
     about 100 at equal intervals, and more at the beginning. If they would take more than a
-    twentieth of the time, there are fewer, but at least ten (or one per epoch in a run of fewer
-    than ten epochs). A record has:
+    twentieth of the run's time, there are fewer, but at least ten (or one per epoch in a run of
+    fewer than ten epochs). A record has:
 
     - `update`, `epoch`, `seconds`, `samples_per_second`: as in `Report`.
     - `free_energy`: the mean free energy of training rows.
-    - `free_energy_gap`: the mean free energy of held-out rows minus the mean of training rows, with
-      its standard error `free_energy_gap_stderr`.
-    - `log_likelihood`: the mean log-likelihood of held-out rows, nats per row. Its log Z is exact
-      for models with few states. Otherwise it is tracked from record to record by annealing, in
+    - `free_energy_gap`: the mean free energy of held-out rows minus the mean free energy of
+      training rows, with its standard error `free_energy_gap_stderr`.
+    - `log_likelihood`: the mean log-likelihood of held-out rows, in nats per row. Log Z is exact
+      for models with few states. Otherwise log Z is tracked from record to record by annealing, in
       both directions if the method has chains; `log_likelihood_low` and `log_likelihood_high` are
-      two standard errors of log Z below and above it. They are not bounds, and differences between
-      records are known more precisely; for a score, use the function `log_likelihood`. The
-      log-likelihood is left out while log Z is unknown: if two records are too far apart for the
-      work allowed, if a row would have a probability above 1, or if fresh annealing contradicts it.
-      The notes report this, and no decision uses log Z until annealing has found it again.
+      at least two standard errors of log Z below and above the log-likelihood. They are not strict
+      bounds, and differences between records are known more precisely; for a score, use the
+      function `log_likelihood`. The log-likelihood is left out while log Z is unknown: if two
+      records are too far apart for the sweeps allowed, if a row would have a probability above 1,
+      or if fresh annealing contradicts the tracked log Z. The notes report this, and no decision
+      uses log Z until annealing has estimated it afresh.
     - `penalty`: the strength of the penalty on the weights, if the run sets it.
     - `reconstruction`: the mean of `reconstruction_errors` over rows.
     - `pseudo_log_likelihood`: the mean of `pseudo_log_likelihoods` over rows, for discrete visible
@@ -120,14 +121,14 @@ class Fit(NamedTuple):
       rate of change (Hinton 2010, section 7).
     - the gradient method's own `metrics`.
 
-    `reconstruction` and `pseudo_log_likelihood` are of held-out rows if there are any, else of
-    training rows. All means are over evenly spaced rows: at most 2,000, fewer for a model of more
-    than two million weights, and fewer still for the pseudo-log-likelihood of a wide model. If rows
-    have missing values, free energies are computed for the observed units: exact sums if these have
-    few terms, else estimates from short annealing runs, whose errors are included in the interval.
-    For all other metrics, missing values are filled in by a few Gibbs sweeps with the observed
-    units clamped, afresh at each measurement. Interpret gaps with care if different units are
-    observed in the held-out rows and in the training rows.
+    `reconstruction` and `pseudo_log_likelihood` are means over held-out rows if there are any, else
+    over training rows. All means are over evenly spaced rows: at most 2,000, fewer for a model of
+    more than two million weights, and fewer still for the pseudo-log-likelihood of a wide model. If
+    rows have missing values, free energies are computed for the observed units: by exact sums if
+    these have few terms, else by short annealing runs, whose errors are included in the interval of
+    the log-likelihood. For all other metrics, missing values are filled in by a few Gibbs sweeps
+    with the observed units clamped, afresh at each measurement. Interpret the free-energy gap with
+    care if the held-out rows and the training rows have different units observed.
 
     Attributes:
         rbm: the model to use: the averaged model at the end or, depending on `keep`, the model of

@@ -24,16 +24,16 @@ class EarlyStopping:
     (0 if the record has none). After `patience` consecutive worse measurements the run stops; `rbm`
     is the model of the last measurement that was not worse.
 
-    The free-energy gap, ⟨F⟩ of held-out rows minus ⟨F⟩ of training rows, needs no Z, and its growth
-    indicates overfitting (Hinton 2010, section 6). The gap grows both with what the model gains on
-    training rows and with what it loses, or fails to gain, on held-out rows: when the gap has grown
-    beyond its error, the held-out likelihood may still be increasing. So the gap is the cautious
-    choice. With the held-out `pseudo_log_likelihood` or `log_likelihood` the run stops at the
-    maximum of that quantity.
+    The free-energy gap, ⟨F⟩ of held-out rows minus ⟨F⟩ of training rows, does not require Z, and
+    its growth indicates overfitting (Hinton 2010, section 6). The gap grows both with what the
+    model gains on training rows and with what it loses, or fails to gain, on held-out rows: when
+    the gap has grown beyond its error, the held-out likelihood may still be increasing. So the gap
+    is the cautious choice. With the held-out `pseudo_log_likelihood` or `log_likelihood` the run
+    stops at the maximum of that quantity.
 
     Attributes:
-        rbm: the best model; None before the first measurement.
-        best: the record of the best measurement so far.
+        rbm: the model of the last measurement that was not worse; None before the first one.
+        best: the record of the measurement of `rbm`.
         reason: why the run stopped; empty while it continues.
 
     Example:

@@ -3,14 +3,15 @@
 1. A `Track` extends log Z from the averaged model of a record to the averaged model of the next.
    The two models are close to each other, so states of the first are annealed to the second in a
    few steps, and states of the second back to the first; Bennett's acceptance ratio of both
-   directions gives the ratio of the partition functions. This costs far less than log Z from
-   scratch at each record, and differences between records are known much more precisely than log Z
-   itself.
-2. `FreshLogZ` is log Z estimated by annealing from independent units and back, independently of the
-   tracks. A forward run gives an unbiased estimate of Z whatever it misses, hence a lower bound
-   with a known probability; the reverse runs show how much it may have missed.
-3. `HeldOut` contains a run's tracks, and the best models so far. A `Tracker` updates it from record
-   to record, and checks the tracks against independent evidence.
+   directions gives the ratio of the partition functions. This costs far less than estimating log Z
+   from scratch at each record, and differences between records are known much more precisely than
+   log Z itself.
+2. `FreshLogZ` is an estimate of log Z by annealing from independent units and back, independently
+   of the tracks. Forward runs give an unbiased estimate of Z even if they miss modes, and hence a
+   lower bound that holds with a known probability; reverse runs show how much mass the forward runs
+   may have missed.
+3. `HeldOut` contains a run's tracks, and the best models so far. A `Tracker` updates these from
+   record to record, and checks the tracks against independent evidence.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ DOUBTS = (
 
 
 class Track(NamedTuple):
-    """Log Z by annealing from record to record. Run folders store it by the names of its fields.
+    """Log Z tracked by annealing from record to record; run folders store it by field names.
 
     Attributes:
         v: visible states of the record's model, shape (particles, visible); empty if log Z is
@@ -113,7 +114,7 @@ def extended(
     *,
     key: PRNGKeyArray,
 ) -> Track:
-    """Return a track at the next record, with at most `allowed` sweeps since its beginning.
+    """Extend a track to the next record, with at most `allowed` sweeps since the first record.
 
     States are annealed from the last model to the next and, if states of the next model are given,
     back.
@@ -166,9 +167,9 @@ class _Bridge(NamedTuple):
 def _bridged(
     first: RBM, second: RBM, v: Array, end_states: Array | None, steps: int, *, key: PRNGKeyArray
 ) -> _Bridge:
-    """Anneal v from one model to another, and the states `end_states` of the second one back.
+    """Anneal v from the first model to the second, and `end_states` from the second to the first.
 
-    Without `end_states`, the states at the second model are the resampled final states of the
+    Without `end_states`, the states of the second model are the resampled final states of the
     forward runs.
     """
     keys = split(key)
@@ -194,11 +195,12 @@ def bennett_ratio(runs: AnnealingRuns, groups: int) -> tuple[float, float, float
     The variance is the larger of two estimates that agree if both directions see the same states.
     One comes from the spread of the acceptance probabilities f, the other from their mean A
     alone: (1/A − 2)/n for n runs in each direction. If forward and reverse runs are each narrow but
-    far apart, as when they know different modes, f hardly varies, but A is e^(−gap/2).
+    far apart, as when they reach different modes, f hardly varies, but A is as small as e^(−g/2)
+    for log weights g nats apart.
 
     Args:
-        runs: number of runs in each direction.
-        groups: number of independent groups among them.
+        runs: the annealing runs in both directions.
+        groups: number of independent groups among the runs.
     """
     forward = runs.forward
     back = runs.reverse
@@ -220,18 +222,18 @@ def bennett_ratio(runs: AnnealingRuns, groups: int) -> tuple[float, float, float
 
 @compiled
 def settled(rbm: RBM, chains: Cloud, *, key: PRNGKeyArray) -> Array:
-    """Return states of a model from the chains of a run whose model is close to it."""
+    """Return states of a model, reached from the chains of a run whose model is close to it."""
     places = resampled(jnp.abs(chains.weights), PARTICLES, 0.5)
     return after_sweeps(rbm, chains.states[places], SETTLING, key=key)
 
 
 def doubted(track: Track, doubt: int) -> Track:
-    """Return the track with its log Z marked as unreliable, keeping the first reason given."""
+    """Return the track with its log Z marked as unreliable, for the first reason that was given."""
     return with_values(track, doubt=doubt) if track.is_known else track
 
 
 def _effective_fraction(log_weights: np.ndarray) -> float:
-    """Return the effective fraction of weighted particles; 0 if a weight is not finite."""
+    """Return the effective fraction of weighted particles; 0 if any weight is not finite."""
     if not np.isfinite(log_weights).all():
         return 0.0
     return float(effective_size(relative_weights(log_weights))) / len(log_weights)
@@ -255,15 +257,15 @@ SWEEPS_A_STEP = 3.5  # forward and in reverse from two starts, with a quarter be
 
 
 class FreshLogZ(NamedTuple):
-    """Log Z of a model, by annealing in both directions.
+    """Log Z of a model, estimated by annealing in both directions.
 
     Attributes:
         v: visible states of the model, equally weighted.
-        log_z: Bennett's ratio, nats; NaN if weights were not finite.
+        log_z: Bennett's estimate, in nats; NaN if weights were not finite.
         variance: its estimated variance.
         fraction: the effective fraction of the runs.
         low: a lower bound on log Z, wrong with a probability of 2.5 % at most.
-        high: an upper end, as far as reverse runs reveal missed mass.
+        high: an upper end, which allows for missed mass as far as reverse runs reveal it.
         is_checked: whether `high` includes reverse runs from the run's chains.
     """
 
@@ -304,17 +306,18 @@ def fresh_log_z(
     *,
     key: PRNGKeyArray,
 ) -> FreshLogZ:
-    """Anneal from independent units, and back again.
+    """Estimate log Z by annealing from independent units to the model and back.
 
-    The units have the moments of states that the model itself reaches from draws of `independent`
-    in a few sweeps: lower bounds were then 1 to 3 nats below log Z, compared with 11 to 16 nats for
-    the moments of the run's chains. If the chains miss mass of the model, so do units with their
-    moments. The programs are shared with `extended`, so nothing more is compiled.
+    The independent units have the moments of states that the model itself reaches from draws of
+    `independent` in a few sweeps: lower bounds were then 1 to 3 nats below log Z, compared with 11
+    to 16 nats for the moments of the run's chains. If the chains miss part of the model's mass, so
+    do independent units with the chains' moments. `extended` uses the same programs, so nothing
+    more is compiled.
 
     Args:
         rbm: the model.
         independent: a model without weights, close to the first model of the run.
-        allowed: sweeps of the particles that it may take.
+        allowed: the number of sweeps of the particles that may be made.
         chains: states of the run's chains, under this model or a model close to it.
         key: a JAX random key.
     """
@@ -358,13 +361,13 @@ def fresh_log_z(
 
 
 def checked(track: Track, fresh: FreshLogZ, most: float) -> Track:
-    """Return a track, with a doubt if a fresh log Z contradicts it or is far more precise.
+    """Return a track, marked as unreliable if a fresh log Z contradicts it or is far more precise.
 
     If chains do not move between modes, the fractions of the chains in the modes are wrong:
-    Bennett's ratio from such chains drifted 6 nats above log Z. So if reverse runs also started
-    from the run's chains (the error then includes mass that annealing may have missed), the fresh
-    log Z contradicts any larger one. Otherwise it contradicts a track only if the model would have
-    a lower likelihood than independent units.
+    Bennett's estimate from such chains drifted to 6 nats above log Z. So if reverse runs also
+    started from the run's chains (the error then includes mass that annealing may have missed), the
+    fresh log Z contradicts any track whose log Z is significantly larger. Otherwise it contradicts
+    such a track only if the model would have a lower likelihood than independent units.
     """
     value = float(track.log_z)
     if fresh.low > value + track.half_width + TOLERANCE:
@@ -382,7 +385,7 @@ def checked(track: Track, fresh: FreshLogZ, most: float) -> Track:
 
 
 def renewed(track: Track, fresh: FreshLogZ) -> Track:
-    """Return a lost track with the fresh log Z in its place, if that can be relied on."""
+    """Return a lost track restarted from the fresh log Z, if the fresh log Z is reliable."""
     if track.is_known or not fresh.is_known:
         return track
     track = track._replace(v=fresh.v)
@@ -427,7 +430,7 @@ class LogZEstimate(NamedTuple):
 class HeldOut(NamedTuple):
     """What a run knows about log Z at the last record, and the best models so far.
 
-    Run folders store it by the names of its fields.
+    Run folders store this state by the names of its fields.
 
     Attributes:
         ways: the tracks: first the track by the run's chains, if any, then the track by particles.
@@ -460,13 +463,14 @@ class HeldOut(NamedTuple):
 
     @property
     def trusted(self) -> int:
-        """The index of the track that is used: the first, or another one with a larger log Z.
+        """The index of the track that is used: the first, or another track with a larger log Z.
 
         Modes that a track misses make its log Z too small: particles miss modes that grow later (by
         4 nats on MNIST's fixed binarisation), and chains miss modes that they never visited (by 1.2
         nats on mushrooms). So the larger log Z is used, which is still not a bound. If the first
         track is found to be wrong, another track that passed the same checks is used. If the first
-        track cannot be extended, modes that only the chains know would be missed.
+        track cannot be extended, no other is used, since it would miss modes that only the chains
+        have visited.
         """
         first = int(self.ways[0].doubt)
         if first not in (NO_DOUBT, BELOW, CONTRADICTED):
@@ -500,7 +504,7 @@ class HeldOut(NamedTuple):
 
     @property
     def note(self) -> str:
-        """The number of records at which log Z was unknown, and why, in words; empty if none."""
+        """The number of records with unknown log Z and the reasons, in words; empty if none."""
         counts = np.asarray(self.doubts).tolist()
         total = sum(counts)
         if not total:
@@ -512,14 +516,14 @@ class HeldOut(NamedTuple):
 
 
 class Tracker:
-    """Tracks log Z from record to record, within a small fraction of a run's work."""
+    """Tracks log Z from record to record, which takes a small fraction of a run's work."""
 
     def __init__(self, start: RBM, batch_size: int, chains: Cloud | None, *, key: PRNGKeyArray):
         """Fix the settings.
 
         Args:
             start: the model before the first update.
-            batch_size: rows in an update; with the chains they determine its work.
+            batch_size: rows in an update; with the chains, they determine the work of an update.
             chains: the chains that are moved in an update; None if there are none.
             key: the run's random key.
         """
@@ -534,7 +538,7 @@ class Tracker:
         self.base, self.drawn, self.log_z_of_base = self._base_of(start)
 
     def _base_of(self, start: RBM) -> tuple[RBM, Array | None, float]:
-        """Return an independent model near the first one, draws from it or None, and its log Z.
+        """Return a model without weights near the first one, draws from it or None, and log Z.
 
         Hidden units that start with part of the covariance of correlated columns need a base with
         that covariance: a model with the moments of states after a few sweeps.
@@ -584,7 +588,7 @@ class Tracker:
         return with_values(state, update=-1, earlier_update=-1)
 
     def continues(self, state: Any) -> bool:
-        """Return whether a state belongs to this tracker, so that it can continue from it."""
+        """Return whether the tracker can continue from this stored state."""
         return same_shapes(state, jax.eval_shape(self.begin))
 
     def track(
@@ -628,7 +632,7 @@ class Tracker:
     def _extended(
         self, before: HeldOut, state: HeldOut, updates: int, chains: Cloud | None
     ) -> tuple[list[Track], Array | None]:
-        """Return every track at this record, and states of the chains under its model."""
+        """Return the tracks extended to this record, and states of the chains under its model."""
         key = fold_in(self.key, int(state.records))
         end_states: list[Array | None] = [None] * len(state.ways)
         if chains is not None:
@@ -644,7 +648,7 @@ class Tracker:
     def _with_fresh(
         self, state: HeldOut, end_states: Array | None, updates: int, most: float
     ) -> tuple[HeldOut, FreshLogZ | None]:
-        """Make a fresh estimate if it is due: more often if log Z is lost or hardly credible."""
+        """Estimate log Z afresh if it is due: more often if log Z is lost or hardly credible."""
         spent = int(state.anew)
         is_lost = state.disagrees or any(
             not track.is_known or float(track.log_z) - track.half_width > most
@@ -672,7 +676,7 @@ class Tracker:
 
 
 def _doubted_below(track: Track, least: float) -> Track:
-    """Return a track, with a doubt if its log Z is below its certain lower bound."""
+    """Return a track, marked as unreliable if its log Z is below a certain lower bound."""
     if least > float(track.log_z) + track.half_width + TOLERANCE:
         return doubted(track, BELOW)
     return track
@@ -681,8 +685,9 @@ def _doubted_below(track: Track, least: float) -> Track:
 def _set_aside(before: HeldOut, state: HeldOut) -> HeldOut:
     """Return the state without a best model if log Z was lost: later values are not comparable.
 
-    The best model until then is set aside, unless an earlier one seemed better. If log Z may have
-    been wrong before it was lost, any other model that was set aside takes precedence.
+    The best model until then is set aside, unless a model that was set aside earlier seemed better.
+    If log Z may have been wrong before it was lost, any other model that was set aside takes
+    precedence.
     """
     doubt = int(state.ways[before.trusted].doubt)
     if doubt == NO_DOUBT or int(state.update) < 0:
@@ -697,7 +702,7 @@ def _set_aside(before: HeldOut, state: HeldOut) -> HeldOut:
 
 
 def _counted(state: HeldOut, doubt: int | None = None) -> HeldOut:
-    """Return the state with the record counted if log Z is unknown, or for this doubt."""
+    """Return the state with the record counted for `doubt`, or for the doubt of log Z, if any."""
     if doubt is None:
         doubt = int(state.ways[state.trusted].doubt)
     doubts = np.asarray(state.doubts).copy()
@@ -708,9 +713,9 @@ def _counted(state: HeldOut, doubt: int | None = None) -> HeldOut:
 def scored(
     state: HeldOut, free_energy: float, updates: int, half_width: float = 0.0
 ) -> tuple[HeldOut, dict[str, float]]:
-    """Return the state with the better of two models, and the log-likelihood with its interval.
+    """Return the state with the best model so far, and the log-likelihood with its interval.
 
-    If log Z is unknown, or ⟨F⟩ is too rough, there is no log-likelihood.
+    If log Z is unknown, or ⟨F⟩ is too imprecise, no log-likelihood is returned.
 
     Args:
         state: the state after `Tracker.track`.

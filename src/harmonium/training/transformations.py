@@ -1,7 +1,7 @@
 """Transformations that depend on the model: centred, whitened and sparse gradients.
 
-Each takes the gradient of a model, and either passes the gradient of an equivalent model to another
-transformation or adds the gradient of a penalty.
+Each transformation takes the gradient of a model, and either passes the gradient of an equivalent
+model to another transformation or adds the gradient of a penalty.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ MOST_VARIANCE = 10.0  # largest variance of a whitened direction, relative to th
 
 
 def transformation(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
-    """Make an optax transformation; optax's types do not know that a model is a tree of arrays."""
+    """Make an optax transformation; optax's type hints do not accept a model as a pytree."""
     return optax.GradientTransformationExtraArgs(init, update)
 
 
 def running_fraction(rate: float, count: Array, mass: Any) -> Array:
-    """Return the weight of a new batch in a running mean: max(rate, 1/(t + 1)) times its mass.
+    """Return a new batch's weight in a running mean: max(rate, 1/(t + 1)) times the batch's mass.
 
     So the running mean starts as a plain mean and continues as an exponential moving average.
     """
@@ -53,13 +53,13 @@ def running_fraction(rate: float, count: Array, mass: Any) -> Array:
 
 
 def add_shift(layer: AbstractLayer, updates: AbstractLayer, delta: Array) -> AbstractLayer:
-    """Add to a layer's update the change made by shifting it by `delta`: J δ."""
+    """Add to a layer's update the effect of shifting the layer's inputs by `delta`: J δ."""
     tangent = jax.jvp(layer.shift, (layer.zero_inputs,), (delta,))[1]
     return jax.tree.map(jnp.add, updates, tangent)
 
 
 def add_outer(weights: Any, grads: Any, left: Array, right: Array) -> Any:
-    """Return the gradient of the weights' parameters plus Jᵀ G, for a gradient G = left rightᵀ."""
+    """Return `grads` plus Jᵀ G: the gradient G = left rightᵀ of W in terms of W's parameters."""
     if is_plain(weights):  # elementwise, so that XLA fuses it with other terms
         return grads + jnp.outer(left, right)
     # G is the derivative of left·W right; W as an array may be much larger than its parameters.
@@ -85,7 +85,7 @@ def products_of_change(
 
 
 class CentredState(NamedTuple):
-    """The inner state, the number of updates made, and the offsets of both layers."""
+    """The state of `inner`, the number of updates made, and the offsets of both layers."""
 
     inner: Any
     count: Array
@@ -107,7 +107,7 @@ def centred(
     offsets follow the means of both layers, μ ← (1 − r) μ + r ((1 − s) ⟨v⟩_data + s ⟨v⟩_model),
     with r = max(rate, 1/(t + 1)) at update t, so that they start as a plain mean. Batches are
     weighted by their `mass`, the mean weight of their rows. If zeros and ones are exchanged in the
-    data, the run is the same with the units exchanged.
+    data, they are exchanged in the model, and the run is otherwise the same.
 
     The model's means need not be passed, since g_b = ⟨v⟩_model − ⟨v⟩_data. For objectives whose
     gradient is not a difference of two expectations, such as `PseudoLikelihood`, g_b is only an
@@ -168,12 +168,12 @@ def enhanced(
 ) -> optax.GradientTransformationExtraArgs:
     r"""Apply `inner` to the enhanced gradient: Cov_data(v, h) − Cov_model(v, h) for the weights.
 
-    It is `centred` with offsets half-way between data and model, since
+    This is `centred` with offsets half-way between the means of data and model, since
 
         ⟨vh⟩_d − ⟨vh⟩_m − μ(⟨h⟩_d − ⟨h⟩_m) − (⟨v⟩_d − ⟨v⟩_m)λ  =  ⟨vh⟩_d − ⟨v⟩_d⟨h⟩_d − (the same)_m
 
-    for μ = ½(⟨v⟩_d + ⟨v⟩_m) and λ = ½(⟨h⟩_d + ⟨h⟩_m). With a rate of 1 these are the means of the
-    present batch, as in the paper; a smaller rate averages out their noise.
+    for μ = ½(⟨v⟩_d + ⟨v⟩_m) and λ = ½(⟨h⟩_d + ⟨h⟩_m). With a rate of 1 these offsets are computed
+    from the current batch alone, as in the paper; a smaller rate averages out their noise.
 
     Example:
         >>> import optax
@@ -192,7 +192,7 @@ def enhanced(
 
 
 class WhitenedState(NamedTuple):
-    """The inner state, and S with its inverse; None if no columns depend on one another."""
+    """The state of `inner`, and S with its inverse; None if no columns depend on one another."""
 
     inner: Any
     basis: tuple[Array, Array] | None
@@ -202,7 +202,7 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
     r"""Apply `inner` to the gradient of the model of whitened columns y, where x = S y.
 
     Here x are the columns of the visible layer that depend on one another linearly, and SSᵀ is
-    their covariance at the start of the run, without inputs. The model of y has
+    their covariance at the start of the run, without inputs from hidden units. The model of y has
 
         W′ = SᵀW,   b′ = Sᵀb,   Λ′ = SᵀΛS
 
@@ -213,7 +213,7 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
     hidden units reduces the variance, and chains that noise has driven away would not return. x
     also includes the columns of ordered states, for which (SSᵀ)⁻¹ is the expected covariance of
     their fields, so that a step and a penalty prefer weights that rise or fall with the states;
-    their biases are unchanged. For a layer of other units, or weights that are not an array,
+    their biases are unchanged. If the layer has no such columns, or the weights are not an array,
     `whitened(inner)` is the same as `inner`.
 
     Source: Desjardins, Simonyan, Pascanu & Kavukcuoglu 2015, here with a fixed basis.
@@ -250,19 +250,19 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
 
 @compiled
 def _begun(rbm: RBM) -> tuple[RBM, Array, Array]:
-    """Return the model of y, S and its inverse, by one compiled program."""
+    """Return the model of y, and S with its inverse, computed by one compiled program."""
     of_states = jnp.asarray(smoothing(rbm.visible), rbm.visible.dtype)
     basis = jax.scipy.linalg.block_diag(whitening(rbm.visible), of_states)
     return _along(rbm, basis), basis, inverse(basis)
 
 
 def _dependent(layer: AbstractLayer) -> np.ndarray:
-    """Return the columns that y replaces: correlated columns, and ordered states."""
+    """Return the columns that y replaces: correlated columns and columns of ordered states."""
     return np.concatenate([correlated(layer), ordered_columns(layer)])
 
 
 def _along(rbm: RBM, basis: Array) -> RBM:
-    """Return the model of y; linear in the parameters."""
+    """Return the model of y, a linear function of the model's parameters."""
     columns = _dependent(rbm.visible)
     rows = product(basis.T, rbm.weights[columns])
     weights = rbm.weights.at[columns].set(rows, unique_indices=True)
@@ -275,7 +275,7 @@ def _along(rbm: RBM, basis: Array) -> RBM:
 
 
 class ActivityState(NamedTuple):
-    """The running mean q of the hidden units over the data, and the number of updates in it."""
+    """The running mean q of the hidden units over the data, and the number of batches averaged."""
 
     activity: Float[Array, " hidden"]
     count: Array

@@ -1,4 +1,4 @@
-"""One update: rows become a batch, the gradient is estimated and transformed, the model steps."""
+"""One update: form a batch of rows, estimate and transform the gradient, and take a step."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Method(AbstractModule):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
     ) -> tuple[RBM, Any, PhaseInfo]:
-        """Return (gradient, new state, info), from rounded weights if `rounds`."""
+        """Return the gradient, the new state and statistics, using rounded weights if `rounds`."""
         if not self.rounds:
             return self.gradient.estimate(rbm, batch, state, key=key)
         grads, state, info = self.gradient.estimate(rounded(rbm), batch, state, key=key)
@@ -85,9 +85,10 @@ def batch_of(
 ) -> tuple[Cloud, Array | None]:
     """Return rows as a cloud whose weights sum to 1, and their mass: the mean weight of a row.
 
-    A gradient times the mass is unbiased for the weighted likelihood, for any batch size. A mass of
-    None stands for 1. The columns of missing units are NaN; such rows are identified by index.
-    Indices beyond the first `count` are padding of a short batch.
+    The gradient times the mass is an unbiased gradient of the weighted log-likelihood, for any
+    batch size. A mass of None stands for 1. If rows have missing values, the columns of missing
+    units are NaN, and the cloud also contains the rows' indices. Indices after the first `count`
+    only pad a short batch.
     """
     rows = dataset.take(indices, key=key)
     weights, mass = dataset.weights_of(indices, count)
@@ -102,5 +103,5 @@ def batch_of(
 
 
 def run_keys(key: PRNGKeyArray) -> Key[Array, " 3"]:
-    """Split a run's key into keys for the start, the shuffling of rows and the updates."""
+    """Split a run's key into keys for the initial state, the shuffling of rows and the updates."""
     return jax.random.split(key, 3)

@@ -1,4 +1,4 @@
-"""Deep Boltzmann machines, as RBMs whose deeper layers are parts of the two sides."""
+"""Deep Boltzmann machines as RBMs, each side of which joins every other layer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def deep(
     the even layers x², x⁴, … are the hidden side, and W has a block for each pair of neighbours.
     The layers x³, x⁵, … are latent parts of the visible side: they are missing in every row and
     are summed out. All functions on models with missing values therefore apply: `fit`, `sample`,
-    `log_likelihood`, `impute`. `rbm.parts` are the layers in this order.
+    `log_likelihood`, `impute`. `rbm.parts` lists the layers in the order x¹, x², ….
 
     Args:
         layers: x¹ (of the data), x², …, from the data upwards; at least two.
@@ -75,7 +75,7 @@ def deep(
 
 
 def _side(layers: Sequence[AbstractLayer]) -> AbstractLayer:
-    """Join layers of one side, of which all but the first are latent."""
+    """Join the layers of one side of the RBM; all but the first are latent."""
     first, *others = layers
     if not others:
         return first

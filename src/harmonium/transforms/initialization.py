@@ -55,13 +55,13 @@ def initialize(
 
     With data, the visible layer is fitted to the data's moments, so that the model starts near the
     independent-units model of the data (Hinton 2010, section 8). The biases of each layer then
-    compensate for the inputs from the weights at the means of the other layer: the model starts
+    compensate for the inputs that the weights produce at the other layer's means: the model starts
     centred (Melchior, Fischer & Wiskott 2016). Exchanging zeros and ones in the data therefore
     exchanges them in the model.
 
     A single hidden unit of K states, `hm.Potts(1, K)`, makes the model a mixture of K product
-    distributions, for which W = 0 is a saddle point. With enough rows, such a model starts from an
-    EM solution.
+    distributions, for which W = 0 is a saddle point. If there are enough rows, the parameters of
+    such a model are set to an EM solution.
 
     Args:
         visible: the visible layer.
@@ -76,11 +76,13 @@ def initialize(
             units are connected. A Potts site counts as one unit, with all its states.
         pattern: the pairs of units that may ever be connected: a 0/1 matrix of shape (visible
             units, hidden units), which makes the weights `MaskedWeights`; or weights such as
-            `BlockWeights`, whose class the weights get. If None, all pairs may be connected.
+            `BlockWeights`, whose class the model's weights then have. If None, all pairs may be
+            connected.
 
     Raises:
         InputError: data are outside the visible layer's domain, the scale is not positive, or there
-            are more connections than visible units, or connections with weights as the pattern.
+            are more connections than visible units, or `connections` is given although the pattern
+            is given as weights.
 
     Example:
         >>> rows = hm.bars_and_stripes(2)
@@ -96,7 +98,7 @@ def initialize(
     check_positive(scale=scale)
     if connections is not None and positive_integer(connections, "connections") > visible.n_units:
         raise InputError(
-            f"connections: expected at most the {visible.n_units} units of {visible};"
+            f"connections: expected at most {visible.n_units}, the number of units of {visible};"
             f" got {connections}."
         )
     key_weights, key_rows = split(checked_key(key))
@@ -105,8 +107,8 @@ def initialize(
         fitted_to = _rows_to_fit(visible, data, weights, key=key_rows)
     if connections is not None and isinstance(pattern, AbstractWeights):
         raise InputError(
-            f"connections: expected None with weights as the pattern; got {connections};"
-            " pass a matrix of 0 and 1."
+            f"connections: expected None, since the pattern is given as weights; got {connections};"
+            " give the pattern as a matrix of zeros and ones."
         )
     like = None
     if pattern is not None:
@@ -123,7 +125,7 @@ def initialize(
 
 
 def initialized_again(rbm: RBM, data: Dataset, *, seen: np.ndarray, key: PRNGKeyArray) -> RBM:
-    """Return a model initialised like `rbm`, but fitted only to the seen rows.
+    """Return a model initialised like `rbm`, but fitted only to some of the rows.
 
     Args:
         rbm: a model initialised from all rows.
@@ -159,7 +161,7 @@ def _fitted(visible: AbstractLayer, rows: Array, row_weights: Array | None) -> A
 def _rows_to_fit(
     visible: AbstractLayer, data: Any, weights: Any, *, key: PRNGKeyArray
 ) -> tuple[Array, Array | None]:
-    """Return rows in the user's coding without missing values, and their weights."""
+    """Return rows in the user's coding, with missing values filled in, and their weights."""
     dataset = rows_to_train_on(data, weights).checked_for(visible)
     sample = dataset.some(max(1, min(MOST_ROWS, MOST_ENTRIES // dataset.columns)))
     rows = sample.rows(key=key)  # grey levels are drawn as 0 or 1
@@ -169,15 +171,15 @@ def _rows_to_fit(
 
 
 def _like_pattern(pattern: Any, visible: AbstractLayer, hidden: AbstractLayer) -> AbstractWeights:
-    """Return weights of the class and with the connections that a pattern describes."""
+    """Return weights with the class and the connections that a pattern prescribes."""
     if isinstance(pattern, AbstractWeights):
         return pattern
     entries = Pattern(pattern).entries
     expected = (visible.n_units, hidden.n_units)
     if entries.shape != expected:
         raise InputError(
-            f"pattern: expected a matrix of 0 and 1 of shape {expected}, one row for each unit of"
-            f" {visible}; got shape {entries.shape}."
+            f"pattern: expected a matrix of zeros and ones of shape {expected}, with a row for each"
+            f" unit of {visible}; got shape {entries.shape}."
         )
     columns = visible.spread(hidden.spread(entries).T).T
     return MaskedWeights(columns.astype(visible.dtype), columns)
@@ -274,9 +276,9 @@ def _refitted(visible: AbstractClassed, rows: Array, row_weights: Array | None) 
 
 
 def begins_with_hidden_covariance(visible: AbstractLayer) -> bool:
-    """Return whether hidden units start with part of the covariance of correlated columns.
+    """Return whether hidden units initially model part of the covariance of correlated columns.
 
-    In layers with classes, the classes keep all of their covariance.
+    In layers with classes, the visible layer keeps the full covariance of each class.
     """
     return len(correlated(visible)) > 0 and not has_classes(visible)
 
@@ -292,10 +294,10 @@ def _coupled(
     *,
     key: PRNGKeyArray,
 ) -> RBM:
-    """Draw the weights, and subtract the inputs at the other layer's means from the biases.
+    """Draw the weights, and subtract from the biases the inputs at the other layer's means.
 
-    If rows are given, the visible layer is first fitted to the weighted rows. If weights `like` are
-    given, all their parameters are drawn.
+    If rows are given, the visible layer is first fitted to the weighted rows. If `like` is given,
+    weights of the same structure are drawn, all parameters at random.
     """
     centred = fitted_to is not None
     if fitted_to is not None:
@@ -338,11 +340,11 @@ def _random_like(weights: Any, scale: float, *, key: PRNGKeyArray) -> Any:
 def _with_hidden_covariance(
     visible: AbstractLayer, hidden: AbstractLayer, weights: Array, *, key: PRNGKeyArray
 ) -> tuple[AbstractLayer, Array]:
-    r"""Move a fraction s of the covariance of correlated columns from the layer to hidden units.
+    r"""Move a fraction s of the covariance of correlated columns to the hidden units.
 
     Whitened columns y have unit variance. In each of up to eight random orthogonal directions w,
-    one for each hidden unit, the layer keeps the variance 1 − s, and the hidden unit adds (1 − s)²
-    |w|² Var h = s.
+    one for each hidden unit, the visible layer keeps the variance 1 − s, and the hidden unit adds
+    (1 − s)² |w|² Var h = s.
     """
     columns = correlated(visible)
     dtype = visible.dtype

@@ -33,17 +33,17 @@ FAR = 1e30  # the squared distance of every row before a starting row is chosen
 
 
 def can_be_mixture(visible: AbstractLayer, classes: int, rows: int) -> bool:
-    """Return whether `mixture_of` can fit this number of classes to this number of rows."""
+    """Return whether `mixture_of` can fit this many classes to this many rows."""
     # Each class starts at its own row, which must not be held out for choosing the prior.
     return classes <= rows - rows // ONE_IN and has_inputs_at(visible)
 
 
 def spread_out(visible: AbstractLayer, rows: np.ndarray) -> np.ndarray:
-    """Return rows with rounded numbers dithered: redrawn from all numbers that round to them.
+    """Return rows with rounded numbers dithered: redrawn from the numbers that round to them.
 
-    A density of rounded numbers is unbounded: narrowing classes that each contain a single value
-    increases the likelihood without limit, even on new rows. This happened with 96 classes fitted
-    to 640 salaries rounded to thousands. Columns of distinct numbers are left unchanged.
+    The likelihood of a density of rounded numbers is unbounded: narrowing classes that each contain
+    a single value increases it without limit, even on new rows. This happened with 96 classes
+    fitted to 640 salaries rounded to thousands. Columns of distinct numbers are left unchanged.
 
     Args:
         visible: the visible layer.
@@ -68,9 +68,9 @@ def spread_out(visible: AbstractLayer, rows: np.ndarray) -> np.ndarray:
 def as_rbm(mixture: Mixture, hidden: AbstractLayer) -> RBM:
     """Return a model with one hidden unit, whose states represent the classes of a mixture.
 
-    Its p(v) = Σ_k p(k) p(v | k) equals the mixture, except that real units have the mean precision
-    in all classes, since a hidden unit only changes inputs. Inputs are divided between W and the
-    biases such that the mean of W over the classes is 0.
+    The model's p(v) = Σ_k p(k) p(v | k) is the density of the mixture, except that all classes
+    share the mean precision of real units, since a hidden unit changes only their inputs. The
+    inputs are divided between W and the biases such that the mean of W over the classes is 0.
     """
     shares = jnp.exp(mixture.log_shares)
     visible = jax.tree.map(lambda array: jnp.tensordot(shares, array, axes=1), mixture.classes)
@@ -91,7 +91,7 @@ def mixture_of(
     *,
     key: PRNGKeyArray,
 ) -> Mixture:
-    """Return a mixture fitted by EM, starting each class at a row.
+    """Return a mixture fitted by EM, in which each class starts at a row of its own.
 
     The number of pseudo-rows of each class is chosen from `PRIORS` to maximise the likelihood of a
     held-out fifth of the rows.
@@ -149,9 +149,9 @@ def _start(
     """Return 0/1 memberships that assign each row to the nearest of K starting rows (k-means++).
 
     Each starting row is drawn with probability proportional to its squared distance from the
-    nearest previous one; of a few such draws, the one with the smallest remaining distances is used
-    (Arthur & Vassilvitskii 2007). For 64 classes of haplotypes, EM from uniformly drawn starting
-    rows ended two to four nats lower.
+    nearest previous one; of a few such draws, the row that leaves the smallest total distance is
+    used (Arthur & Vassilvitskii 2007). For 64 classes of haplotypes, EM from uniformly drawn
+    starting rows ended with a log-likelihood two to four nats lower.
     """
     variance = jnp.where(are_unbounded(visible), x.var(0), 1.0)
     scaled = x * jax.lax.rsqrt(variance + jnp.finfo(x.dtype).tiny)

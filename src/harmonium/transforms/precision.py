@@ -1,4 +1,4 @@
-"""The choice between float32 and bfloat16 products with W, from timings on the device."""
+"""The choice between float32 and bfloat16 products with W, based on timings on the device."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Timing(NamedTuple):
 def in_float64(rbm: RBM) -> Iterator[RBM]:
     """Enable float64 in JAX within the block, and yield the model in that precision.
 
-    Sums of many terms lose up to 1e-6 of their size in float32: 0.01 nats in 5,000.
+    In float32, sums of many terms have relative errors of about 1e-6: up to 0.01 nats in 5,000.
     """
     with jax.enable_x64(True):
         yield jax.tree.map(_in_float64, rbm)
@@ -79,7 +79,7 @@ def _in_float64(leaf: Any) -> Any:
 
 
 def rounded(rbm: RBM) -> RBM:
-    """Return the model with weights rounded to bfloat16 in products with states.
+    """Return the model with its weights rounded to bfloat16 in products with states.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(1), hm.Bernoulli(1), [[1.001]])
@@ -126,14 +126,14 @@ def _short(weights: Any) -> Any:
 
 
 def check_precision(precision: Any) -> None:
-    """Raise InputError unless this is None or the name of a precision."""
+    """Raise InputError unless `precision` is None or the name of a precision."""
     if precision not in (None, *PRECISIONS):
         known = ", ".join(map(repr, PRECISIONS))
         raise InputError(f"precision: expected None or one of {known}; got {precision!r}.")
 
 
 def is_worth_rounding(rbm: RBM, rows: int) -> bool:
-    """Return whether products with this many states are large, and faster in bfloat16."""
+    """Return whether products of W with this many states are large, and faster in bfloat16."""
     product = rows * rbm.visible.size * rbm.hidden.size
     if rows < FEWEST_ROWS or product < WORTHWHILE:
         return False
@@ -145,9 +145,9 @@ def precision_timing(rbm: RBM, rows: int) -> Timing:
     """Measure a Gibbs sweep and a gradient of the free energy in float32 and in bfloat16.
 
     The precisions alternate, and the fastest of five runs counts; this takes a fraction of a second
-    in all. The result is kept in memory and, alongside compiled programs, on disk, for each device,
-    version of JAX, pair of layers and number of rows. The feature flags of a processor do not
-    predict the result: with `avx512_bf16`, bfloat16 can be twice as fast as float32, or slower.
+    in total. The result is kept in memory and, alongside compiled programs, on disk, for each
+    device, version of JAX, pair of layers and number of rows. The feature flags of a processor do
+    not predict the result: with `avx512_bf16`, bfloat16 can be twice as fast as float32, or slower.
 
     Args:
         rbm: a model whose states are exact in bfloat16; only its layers matter.
@@ -207,7 +207,7 @@ def _measured(rbm: RBM, rows: int) -> Timing:
 def _case(
     visible: AbstractLayer, hidden: AbstractLayer, rows: int, *, key: PRNGKeyArray
 ) -> tuple[RBM, Array]:
-    """Return a model with these layers and visible states, for a timing."""
+    """Return a model with these layers, and visible states, for a timing."""
     key_w, key_v = jax.random.split(key)
     weights = 0.1 * jax.random.normal(key_w, (visible.size, hidden.size), visible.dtype)
     return RBM(visible, hidden, weights), visible.sample_without_inputs((rows,), key=key_v)
@@ -222,7 +222,7 @@ def _work(rbm: RBM, v: Array, *, key: PRNGKeyArray) -> tuple[Array, Array]:
 
 
 def device_name() -> str:
-    """Return a name that identifies the device's speed: its kind, and on a CPU its cores."""
+    """Return a name for devices of equal speed: their kind, and for a CPU its number of cores."""
     device: Any = next(iter(scalar(0.0, np.float32).devices()))
     if device.platform != "cpu":
         return f"{device.platform} {device.device_kind}"
@@ -244,7 +244,7 @@ def _stored(case: str) -> Timing | None:
 
 
 def _store(case: str, timing: Timing) -> None:
-    """Add a measurement to the file; ignore a cache that cannot be written."""
+    """Add a measurement to the file; do nothing if the file cannot be written."""
     file = _file()
     if file is None:
         return

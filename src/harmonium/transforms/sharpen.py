@@ -23,11 +23,11 @@ LARGEST_REST = 1e-4  # in nats; anything smaller is rounding error
 def sharpened(rbm: RBM, times: int) -> RBM:
     """Return the model with the free energy multiplied by `times`: p(v) ∝ exp(−times · F(v)).
 
-    The parameters of the visible layer are multiplied by `times`, and the hidden layer is copied
-    that many times with the same weights. The result is again an RBM, to which all samplers and
-    scores apply. Dividing all parameters by a temperature instead cools (v, h) jointly, which gives
-    a different distribution of v. The sampler `Tempered` draws from p(v)^β for any β > 0, using
-    proposals that are accepted or rejected.
+    The parameters of the visible layer are multiplied by `times`, and the hidden layer is replaced
+    by `times` copies of itself with the same weights. The result is again an RBM, to which all
+    samplers and scores apply. Dividing all parameters by a temperature would instead cool v and h
+    jointly, which gives a different distribution of v. The sampler `Tempered` draws from the
+    density proportional to p(v)^β for any β > 0, by accepting or rejecting proposals.
 
     Args:
         rbm: the model.

@@ -29,9 +29,9 @@ class Standardization(NamedTuple):
 
         F_v(v) = F_z((v − m)/s) + constant,      log p_v(v) = log p_z(z) − Σ_i log s_i
 
-    where γ′ = γ/s² and b′ = b/s + γm/s² for Gaussian units, W′ = W/s, and the hidden layer is
-    shifted by −m W′. In float32, a mean of a thousand standard deviations loses three of the seven
-    significant digits.
+    and the model of v has γ′ = γ/s² and b′ = b/s + γm/s² for Gaussian units, W′ = W/s, and a hidden
+    layer shifted by −m W′. In float32, a mean as large as a thousand standard deviations costs
+    three of the seven significant digits.
 
     Attributes:
         mean: m, shape (units,); 0 for units that cannot be rescaled, such as binary units.
@@ -132,13 +132,14 @@ def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
     """Return the model of scale · x + offset, where `rbm` is a model of x.
 
     Raises:
-        InputError: there is not one number for each visible unit, or a unit cannot be rescaled.
+        InputError: there is not one scale and one offset for each observed unit, or a unit cannot
+            be rescaled.
     """
     units = rbm.visible.n_observed
     if np.shape(scale) != (units,) or np.shape(offset) != (units,):
         raise InputError(
-            f"Standardization: expected one scale for each of the {units} observed"
-            f" units of {rbm.visible}; got {np.shape(scale)}."
+            f"Standardization: expected one scale and one mean for each of the {units} observed"
+            f" units of {rbm.visible}; got scales of shape {np.shape(scale)}."
         )
     visible = rbm.visible
     scale = np.append(scale, np.ones(visible.n_latent))

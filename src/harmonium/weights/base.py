@@ -1,4 +1,4 @@
-"""The base class of weights that are not plain arrays."""
+"""The base class of weights that are not represented by plain arrays."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..errors import InputError
 
 
 class AbstractWeights(AbstractModule):
-    """The weights W in E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in a form other than an array.
+    """A representation of W in E(v, h) = U_v(v) + U_h(h) − vᵀ W h, other than a plain array.
 
     Code that needs a product writes `states @ W` or `states @ W.T`; code that needs entries, rows,
-    squares or norms uses `dense`. A gradient with respect to W, such as the outer products that
-    centring subtracts, is mapped to the parameters by differentiating `dense`. Every gradient
-    method therefore works with new weight classes. All arrays are parameters except those declared
-    with `data_field`.
+    squares or norms uses `dense`. A term of the gradient with respect to W, such as the outer
+    products that centring subtracts, is mapped to a gradient with respect to the parameters by
+    differentiating `dense`. Every gradient method therefore works with new weight classes. All
+    arrays of a weight class are parameters, except those declared with `data_field`.
 
     The following class is complete: it represents W as a product of two narrow factors.
 
@@ -54,7 +54,7 @@ class AbstractWeights(AbstractModule):
 
     __array_ufunc__: ClassVar[None] = None  # so that NumPy arrays defer `@` to this class
     multiplies_arrays: ClassVar[bool] = False
-    """Whether `@` multiplies states by arrays, which `map_arrays` can replace with `Rounded`."""
+    """Whether `@` multiplies states by arrays that `map_arrays` can replace by `Rounded`."""
 
     @property
     @abstractmethod
@@ -77,13 +77,13 @@ class AbstractWeights(AbstractModule):
 
     @abstractmethod
     def over_rows(self, factors: Float[Array, " visible"]) -> AbstractWeights:
-        """Return the weights with each visible column's row multiplied by its factor."""
+        """Return the weights with the row of each visible column multiplied by a factor."""
 
     @property
     def differentiable(self) -> Any:
         """W in a form whose products with any vectors have exact derivatives: `dense` by default.
 
-        A class whose array would be much larger than its parameters returns itself.
+        If `dense` would be much larger than the parameters, a class can return `self` instead.
         """
         return self.dense
 
@@ -99,18 +99,18 @@ class AbstractWeights(AbstractModule):
         )
 
     def map_arrays(self, function: Callable[[Array], Any]) -> AbstractWeights:
-        """Return the weights with each array that multiplies states replaced.
+        """Apply `function` to each array that multiplies states; return the resulting weights.
 
         Raises:
-            InputError: this class does not multiply states by arrays.
+            InputError: this class does not multiply states by replaceable arrays.
         """
         raise InputError(
-            "weights: expected a weight class that multiplies states by arrays; got"
+            "weights: expected a weight class that defines `map_arrays`; got"
             f" {type(self).__name__}."
         )
 
     def project(self) -> AbstractWeights:
-        """Return the weights with parameters projected back into their domain."""
+        """Return the weights with their parameters projected back into their domain."""
         return self
 
     def to_fields(self) -> dict[str, Any]:
@@ -129,12 +129,12 @@ def is_plain(weights: Any) -> bool:
 
 
 def multiplies_arrays(weights: Any) -> bool:
-    """Return whether `@` multiplies states by arrays, which `map_arrays` can replace."""
+    """Return whether `@` multiplies states by arrays that `map_arrays` can replace."""
     return is_plain(weights) or weights.multiplies_arrays
 
 
 def map_arrays(weights: Any, function: Callable[[Array], Any]) -> Any:
-    """Return weights with each array that multiplies states replaced by a function of it."""
+    """Apply `function` to each array that multiplies states; return the resulting weights."""
     if is_plain(weights):
         return function(weights)
     return weights.map_arrays(function)
@@ -155,21 +155,21 @@ def differentiable(weights: Any) -> Any:
 
 
 def projected(weights: Any) -> Any:
-    """Return the weights projected back into their domain."""
+    """Return the weights with their parameters projected back into their domain."""
     if is_plain(weights):
         return weights
     return weights.project()
 
 
 def over_rows(weights: Any, factors: Array) -> Any:
-    """Return weights with each visible column's row multiplied by its factor."""
+    """Return weights with the row of each visible column multiplied by a factor."""
     if is_plain(weights):
         return factors[:, None] * weights
     return weights.over_rows(factors)
 
 
 def replaced(weights: Any, entries: Array) -> Any:
-    """Return weights of the same class with these entries."""
+    """Return weights of the same class whose `dense` equals `entries`."""
     if is_plain(weights):
         return entries
     return weights.replaced(entries)

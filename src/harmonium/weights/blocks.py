@@ -1,4 +1,4 @@
-"""Block weights between the parts of two layers; absent blocks take no memory or time."""
+"""Blocks of weights between the parts of two layers; absent blocks cost no memory or time."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ Sizes = tuple[int, ...]
 
 
 class BlockWeights(AbstractWeights):
-    """Weights between parts of the visible and the hidden layer, one block for each pair.
+    """Weights between parts of the visible and the hidden layer, one block per pair of parts.
 
-    None in place of a block means that the two parts are not connected: it acts as a block of zeros
-    that takes neither memory nor time. A deep Boltzmann machine, whose layers x¹, x², x³, … are
-    connected only to their neighbours, has blocks between (x¹, x³, …) and (x², x⁴, …).
+    None in place of a block means that the two parts are not connected. The effect is that of a
+    block of zeros, without the memory and time that zeros would take. A deep Boltzmann machine,
+    whose layers x¹, x², x³, … are connected only to their neighbours, has blocks between
+    (x¹, x³, …) and (x², x⁴, …).
 
     Attributes:
         blocks: one row of blocks per visible part; each entry is an array of shape (columns of the
@@ -67,8 +68,8 @@ class BlockWeights(AbstractWeights):
         counts = {len(row) for row in self.blocks}
         if len(counts) != 1 or counts == {0}:
             raise InputError(
-                "BlockWeights: expected as many blocks in each row, and at least one;"
-                f" got rows of {', '.join(str(len(row)) for row in self.blocks) or 'no'} blocks."
+                "BlockWeights: expected the same number of blocks, at least one, in all rows; got"
+                f" blocks per row: {', '.join(str(len(row)) for row in self.blocks) or 'no rows'}."
             )
         transposed = tuple(zip(*self.blocks, strict=True))
         self.rows = _sizes(self.blocks, -2, rows, "rows")
@@ -87,7 +88,7 @@ class BlockWeights(AbstractWeights):
         return BlockWeights(turned, self.columns, self.rows)
 
     def __rmatmul__(self, states: Array) -> Array:
-        """Return states @ W, a sum of products with the blocks of each hidden part."""
+        """Return states @ W: for each hidden part, the sum of the products with its blocks."""
         pieces = jnp.split(jnp.asarray(states), np.cumsum(self.rows)[:-1].tolist(), axis=-1)
         inputs = []
         for size, column in zip(self.columns, zip(*self.blocks, strict=True), strict=True):
@@ -130,10 +131,10 @@ class BlockWeights(AbstractWeights):
         return BlockWeights(scaled, self.rows, self.columns)
 
     def replaced(self, entries: Float[Array, "visible hidden"]) -> BlockWeights:
-        """Return weights with these blocks and these entries, which must be 0 outside the blocks.
+        """Return weights with the same blocks but these entries, which must be 0 elsewhere.
 
         Raises:
-            InputError: an entry between parts that are not connected is not 0.
+            InputError: an entry between two parts that are not connected is nonzero.
         """
         lines = jnp.split(jnp.asarray(entries), np.cumsum(self.rows)[:-1].tolist(), axis=0)
         cut = [jnp.split(line, np.cumsum(self.columns)[:-1].tolist(), axis=1) for line in lines]
@@ -149,7 +150,7 @@ class BlockWeights(AbstractWeights):
         if outside:
             raise InputError(
                 "BlockWeights: expected entries of 0 between parts that are not connected;"
-                f" got {outside:,} others."
+                f" got nonzero entries there ({outside:,} in all)."
             )
         blocks = [
             [None if block is None else replaced(block, piece) for block, piece in row]
@@ -158,7 +159,7 @@ class BlockWeights(AbstractWeights):
         return BlockWeights(blocks, self.rows, self.columns)
 
     def map_arrays(self, function: Callable[[Array], Any]) -> BlockWeights:
-        """Return the weights with each array that multiplies states replaced, in every block."""
+        """Apply `function` to the arrays of every block; return the resulting weights."""
         blocks = [
             [None if block is None else map_arrays(block, function) for block in row]
             for row in self.blocks
@@ -167,7 +168,7 @@ class BlockWeights(AbstractWeights):
 
 
 def _turned(block: Any) -> Any:
-    """Return the transposed block; an array may have an axis of models in front."""
+    """Return the transposed block; a block that is an array may have a leading axis of models."""
     return jnp.swapaxes(block, -1, -2) if is_plain(block) else block.T
 
 
@@ -182,8 +183,8 @@ def _sizes(lines: Sequence[Sequence[Any]], axis: int, given: Any, name: str) -> 
     """Return the size of each part along an axis, from its blocks or from the `given` sizes."""
     if given is not None and len(given) != len(lines):
         raise InputError(
-            f"BlockWeights {name}: expected the size of each of {len(lines)} parts;"
-            f" got {len(given)} sizes."
+            f"BlockWeights {name}: expected one size for each part ({len(lines)} in all);"
+            f" got {len(given)}."
         )
     sizes = []
     for number, line in enumerate(lines):
@@ -191,9 +192,9 @@ def _sizes(lines: Sequence[Sequence[Any]], axis: int, given: Any, name: str) -> 
         if given is not None:
             known.add(int(given[number]))
         if len(known) != 1:
-            actual = f"sizes {sorted(known)}" if known else f"no block; give its size by `{name}`"
+            actual = f"sizes {sorted(known)}" if known else f"no block; pass sizes as `{name}`"
             raise InputError(
-                f"BlockWeights {name}: expected blocks of one size in part {number}; got {actual}."
+                f"BlockWeights {name}: expected equal block sizes in part {number}; got {actual}."
             )
         sizes.append(known.pop())
     return tuple(sizes)

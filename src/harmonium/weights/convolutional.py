@@ -1,4 +1,4 @@
-"""Weights that are filters shared over the positions of an image or a sequence."""
+"""Weights that are filters, shared by all positions of an image or a sequence."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ PADDINGS = ("valid", "same", "periodic")
 
 
 class ConvolutionalWeights(AbstractWeights):
-    """Weights of filters shared over all positions: a convolutional RBM.
+    """Weights of a convolutional RBM: filters that are shared by all positions.
 
-    The hidden units form one map for each filter. Unit (p, k) of map k receives the inputs
+    The hidden units form one feature map for each filter. Unit p of map k receives the input
 
         I_pk = Σ_{o, c} f_koc · v_{s p + o, c}
 
     from a window at position s p, with offsets o within the window, channels c (the columns of a
-    visible unit, such as the states of a Potts site) and stride s. Columns are in row-major order:
-    positions first, then channels (visible) or filters (hidden). With periodic padding and equal
-    biases at all positions, the model does not change if both layers are moved. The gradient of a
-    filter is a sum over all positions, so that learning rates must be smaller than for an array, in
-    proportion to their number.
+    visible unit, such as the states of a Potts site) and stride s. Columns are ordered by
+    position, in row-major order, and at each position by channel (visible) or filter (hidden). With
+    periodic padding and equal biases at all positions, the model is invariant under translations of
+    both layers. The gradient of a filter is a sum over all positions, so that learning rates must
+    be smaller than for an array, in inverse proportion to the number of positions.
 
     Attributes:
         filters: f, shape (filters, *window, channels).
         grid: the shape of the image, such as (28, 28), or the length of the sequence, as in (53,).
         stride: the distance between windows along each axis.
-        padding: "valid": all windows lie within the image; "same": all pixels beyond its borders
-            are 0, so that stride 1 gives maps of the size of the image; "periodic": opposite
+        padding: "valid": all windows lie within the image; "same": pixels beyond its borders are
+            0, so that stride 1 gives maps of the size of the image; "periodic": opposite
             borders meet.
         turned: whether the object represents the transpose Wᵀ.
-        visible_factors: a factor for each visible column, from `over_rows`; None for 1.
+        visible_factors: a factor for each visible column, from `over_rows`, or None if all are 1.
         hidden_factors: a factor for each hidden column, from `over_rows` of the transpose, or None.
 
     Example:
@@ -101,14 +101,14 @@ class ConvolutionalWeights(AbstractWeights):
             filters = filters[..., None]
         if jnp.ndim(filters) != rank + 2:
             raise InputError(
-                f"{name} filters: expected shape (filters, *window, channels) with a window of"
-                f" {rank} axes, as the grid {self.grid} has; got shape {jnp.shape(filters)}."
+                f"{name} filters: expected shape (filters, *window, channels) with as many axes"
+                f" of the window as in the grid {self.grid}; got shape {jnp.shape(filters)}."
             )
         self.filters = filters
         strides = stride if isinstance(stride, tuple | list) else (stride,) * rank
         self.stride = _sizes(strides, f"{name} stride")
         if len(self.stride) != rank:
-            raise InputError(f"{name} stride: expected {rank} numbers; got {len(self.stride)}.")
+            raise InputError(f"{name} stride: expected one number per grid axis; got {strides}.")
         if padding not in PADDINGS:
             raise InputError(
                 f"{name} padding: expected one of {', '.join(PADDINGS)}; got {padding!r}."
@@ -123,8 +123,8 @@ class ConvolutionalWeights(AbstractWeights):
         uneven = [s for s, n in zip(self.stride, self.grid, strict=True) if n % s]
         if padding == "periodic" and uneven:
             raise InputError(
-                f"{name} stride: expected divisors of the periodic image {self.grid}; got"
-                f" {self.stride}."
+                f"{name} stride: expected divisors of the sizes {self.grid} of the periodic image;"
+                f" got {self.stride}."
             )
         self.turned = turned
         self.visible_factors = visible_factors
@@ -137,7 +137,7 @@ class ConvolutionalWeights(AbstractWeights):
 
     @property
     def maps(self) -> tuple[int, ...]:
-        """The shape of the map of a filter."""
+        """The shape of a filter's feature map."""
         room = [0] * len(self.grid) if self.padding != "valid" else [w - 1 for w in self.window]
         spaces = zip(self.grid, room, self.stride, strict=True)
         return tuple(math.ceil((size - less) / step) for size, less, step in spaces)
@@ -167,7 +167,7 @@ class ConvolutionalWeights(AbstractWeights):
         return result.reshape(*states.shape[:-1], -1)
 
     def _forward(self, v: Float[Array, "n visible"]) -> Float[Array, "n hidden"]:
-        """Return v @ W for the weights that are not turned."""
+        """Return v @ W for the weights that are not transposed, whatever `turned` is."""
         if self.visible_factors is not None:
             v = v * lax.stop_gradient(self.visible_factors)
         images = v.reshape(len(v), *self.grid, -1)
@@ -208,14 +208,14 @@ class ConvolutionalWeights(AbstractWeights):
         return self._with(**{field: factors})
 
     def to_fields(self) -> dict[str, Any]:
-        """Return the fields that a model file stores; factors only if there are any."""
+        """Return the fields that a model file stores, without those that are None."""
         return {name: value for name, value in super().to_fields().items() if value is not None}
 
     def replaced(self, entries: Float[Array, "visible hidden"]) -> ConvolutionalWeights:
-        """Return weights with these entries, which must be equal wherever a filter repeats.
+        """Return weights with these entries, which must be filters repeated at all positions.
 
         Raises:
-            InputError: the entries are not those of any filters.
+            InputError: no filters produce these entries.
         """
 
         def matrix(filters: Array) -> Array:
@@ -228,7 +228,8 @@ class ConvolutionalWeights(AbstractWeights):
         error = abs(result.dense - entries).max()
         if not float(error) <= 1e-5 * max(1.0, float(abs(jnp.asarray(entries)).max())):
             raise InputError(
-                "ConvolutionalWeights: expected entries that repeat at all positions; got others."
+                "ConvolutionalWeights: expected entries that repeat at all positions; got entries"
+                " that differ."
             )
         return result
 

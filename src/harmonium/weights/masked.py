@@ -1,4 +1,4 @@
-"""Weights that connect only some pairs of units, such as lattices and other graphs."""
+"""Weights that connect only some pairs of units, as in lattices and other graphs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .base import AbstractWeights
 
 
 class Pattern:
-    """A Boolean matrix hashed and compared by its entries, so that it can be a static field."""
+    """A Boolean matrix, hashed and compared by its entries so that it can be a static field."""
 
     def __init__(self, entries: Any):
         """Build the pattern from a matrix of 0 and 1.
@@ -40,7 +40,7 @@ class Pattern:
         return self._hash
 
     def __eq__(self, other: Any) -> bool:
-        """Return whether another pattern has the same entries."""
+        """Return whether `other` is a pattern with the same entries."""
         if other is self:
             return True
         return isinstance(other, Pattern) and np.array_equal(self.entries, other.entries)
@@ -51,7 +51,7 @@ class Pattern:
         return Pattern(self.entries.T)
 
     def __repr__(self) -> str:
-        """Return the number of connections and the number of entries as text."""
+        """Return, as text, the number of connected pairs and the number of all pairs."""
         return f"Pattern({int(self.entries.sum()):,} of {self.entries.size:,})"
 
 
@@ -115,7 +115,7 @@ class MaskedWeights(AbstractWeights):
         return MaskedWeights(factors[:, None] * self.weights, self.pattern)
 
     def replaced(self, entries: Float[Array, "visible hidden"]) -> MaskedWeights:
-        """Return weights with this pattern and these entries, which must be 0 outside it."""
+        """Return weights with these entries, which must be 0 outside the pattern."""
         outside = np.asarray(jnp.where(self.connected, 0.0, entries))
         if outside.any():
             raise InputError(

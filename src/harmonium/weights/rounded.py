@@ -1,8 +1,8 @@
-"""Weights rounded to bfloat16, which some devices multiply with states about twice as fast.
+"""Weights rounded to bfloat16, for which products are about twice as fast on some devices.
 
-A product is exact if both factors are exact in bfloat16. This holds for zeros, ones and small whole
-numbers, and for rounded weights. Apart from the order of float32 sums, the result therefore equals,
-to the last bit, the float32 result for the model with the rounded weights.
+The product of a state and a weight is exact if bfloat16 represents both exactly, as it represents
+zeros, ones, small whole numbers and rounded weights. Results are therefore bitwise identical to the
+float32 results for the model with the rounded weights, up to the order of float32 summation.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ MOST_IN_A_BLOCK = 16  # rows of a gradient summed in one product, see `_outer`
 class Rounded(AbstractWeights):
     """Weights that are rounded to bfloat16 in products with states.
 
-    The float32 weights are kept and updated with the gradient at the rounded weights, so steps
-    smaller than the rounding are not lost.
+    The float32 weights are kept and updated with the gradient at the rounded weights, so that steps
+    smaller than the rounding error are not lost.
 
     Attributes:
         weights: W, in float32, or in bfloat16 if no gradient is needed.
@@ -59,7 +59,7 @@ class Rounded(AbstractWeights):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the weights, or of their transpose if `turned`."""
+        """The shape of the array `weights`, or of its transpose if `turned`."""
         return self.weights.shape[::-1] if self.turned else self.weights.shape
 
     @property
@@ -71,13 +71,13 @@ class Rounded(AbstractWeights):
         return _product(self.turned, states, self.weights)
 
     def over_rows(self, factors: Float[Array, " visible"]) -> Rounded:
-        """Return weights with scaled rows; products with states round the scaled weights."""
+        """Return weights with scaled rows; in products with states, scaled weights are rounded."""
         by_row = factors[None, :] if self.turned else factors[:, None]
         return Rounded(by_row * self.weights, self.turned)
 
     @property
     def dense(self) -> Float[Array, "visible hidden"]:
-        """The rounded weights; derivatives ignore the rounding (straight-through)."""
+        """The rounded weights; derivatives ignore the rounding (straight-through estimator)."""
         change = short(self.weights).astype(jnp.float32) - self.weights
         exact = self.weights + lax.stop_gradient(change)
         if self.turned:
@@ -111,7 +111,7 @@ def _forward(turned: bool, states: Array, weights: Array) -> tuple[Array, tuple[
 
 
 def _backward(turned: bool, saved: tuple[Array, Array], grads: Array) -> tuple[Array, Array]:
-    """Return the gradients; for the weights, Σ_rows x gᵀ with g dithered to bfloat16.
+    """Return the gradients; that of the weights is Σ_rows x gᵀ, with g dithered to bfloat16.
 
     If g were rounded to nearest, a unit with the same mean in all rows, such as a unit that is
     always on, would have the same rounding error in all rows, but a different error in each phase
@@ -130,10 +130,11 @@ _product.defvjp(_forward, _backward)
 
 
 def _dithered(g: Float[Array, "rows columns"]) -> Array:
-    """Round to bfloat16, up or down, so that the mean over the rows is preserved.
+    """Round `g` to bfloat16, up or down, so that means over the rows are almost preserved.
 
-    The part that bfloat16 cannot represent is compared with a threshold. The thresholds of a column
-    are multiples of the golden section, modulo 1, which are evenly spaced for any number of rows.
+    A number is rounded away from 0 if the part that bfloat16 lacks exceeds a threshold. In each
+    column, the thresholds are multiples of the golden ratio modulo 1, which are almost evenly
+    spaced for any number of rows.
     """
     row = lax.broadcasted_iota(jnp.uint32, g.shape, 0)
     column = lax.broadcasted_iota(jnp.uint32, g.shape, 1)
@@ -145,9 +146,9 @@ def _dithered(g: Float[Array, "rows columns"]) -> Array:
 def _outer(x: Array, y: Array) -> Array:
     """Return Σ_rows x yᵀ in float32.
 
-    XLA's CPU backend computes a product over the first axis of both operands in float32, whatever
-    their type, but a product over two axes in bfloat16. On a CPU, rows are therefore summed in
-    blocks.
+    XLA's CPU backend computes a product that sums over the first axis of both operands in float32,
+    whatever their type, but a product that sums over two axes in bfloat16. On a CPU, rows are
+    therefore summed in blocks.
     """
     if not is_cpu():
         over_rows = (((0,), (0,)), ((), ()))

@@ -35,10 +35,10 @@ class Scaled(AbstractWeights):
 
     @classmethod
     def from_fields(cls, **fields: Any) -> Scaled:
-        """Return the weights, for one model with one scale, from the fields of `to_fields`.
+        """Return the weights of a single model from the fields that `to_fields` returned.
 
         Raises:
-            InputError: there are several scales, which would create several copies of W.
+            InputError: there are several scales, which would require several copies of W.
         """
         scaled = cls(**fields)
         if jnp.shape(scaled.scale) != ():

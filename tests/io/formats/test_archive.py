@@ -39,10 +39,10 @@ def test_one_model_is_always_the_same_bytes():
 def test_pickles_are_refused_and_nothing_runs():
     trap = np.array([Trap(Path("written"))], object)
     np.savez("m.npz", W=trap, a=A, b=B)
-    assert "pickled Python objects, never loaded" in refusal("m.npz")
+    assert "pickled Python objects, which are never loaded" in refusal("m.npz")
     record = np.zeros(4, [("x", float), ("y", object)])
     np.savez("m.npz", W=W, a=record, b=B)
-    assert "pickled Python objects, never loaded" in refusal("m.npz")
+    assert "pickled Python objects, which are never loaded" in refusal("m.npz")
     assert not Path("written").exists()
 
 
@@ -67,7 +67,7 @@ def member(shape, dtype="<f4", content=b"", version=(1, 0)) -> bytes:
         (member((2**62, 2**62)), "(an array of shape"),
         (member((-4, -3)), "a truncated or damaged one"),
         (member((4, 3), version=(9, 9)), "version (9, 9)"),
-        (member((4, 3), "|O", b"cos\nsystem\n"), "pickled Python objects, never loaded"),
+        (member((4, 3), "|O", b"cos\nsystem\n"), "pickled Python objects, which are never loaded"),
         (member((4, 3), "<M8[s]", bytes(96)), "real numbers in 'W'; got datetime64"),
         (member((4, 3), "<U1", bytes(48)), "real numbers in 'W'; got <U1"),
         (member((4, 3), content=b"\xff" * 48), "finite numbers in 'W'; got nan"),

@@ -26,7 +26,7 @@ CODINGS = {"BINARY": (0.0, 1.0), "SPIN": (-1.0, 1.0)}  # dimod's names for the v
 
 
 class Recoded(NamedTuple):
-    """A model recoded for other values of its units, and the energy offset.
+    """A model whose units have been recoded to other values, and the energy offset.
 
     Attributes:
         rbm: the recoded model, whose energy differs from the original energy only by the offset.
@@ -62,7 +62,7 @@ class Couplings(NamedTuple):
 class TwoValued(NamedTuple):
     """The units of a layer as arrays: two values for each unit, and the potential U of each value.
 
-    U is in nats.
+    The potential U is in nats.
     """
 
     low: Any
@@ -112,7 +112,7 @@ def _recoded(model: Quadratic, layer: type[Bernoulli] | type[Ising]) -> Recoded:
 
 
 def to_qubo(rbm: RBM) -> Qubo:
-    """Return the QUBO matrix Q and the offset; an Ising state of −1 becomes 0.
+    """Return the QUBO matrix Q and the offset; the state −1 of an Ising unit becomes 0.
 
         E(v, h) = xᵀ Q x + offset,   x = (v, h)
 
@@ -126,7 +126,7 @@ def to_qubo(rbm: RBM) -> Qubo:
 
 
 def to_couplings(rbm: RBM) -> Couplings:
-    """Return the couplings, fields and offset for spins s = (v, h); a state of 0 becomes −1.
+    """Return the couplings, fields and offset for spins s = (v, h); the state 0 becomes −1.
 
         E(v, h) = −½ sᵀ J s − field·s + offset
 
@@ -185,7 +185,7 @@ def bqm_of(model: Quadratic, vartype: str, source: str) -> Any:
 
 
 def labels_of(visible: int, hidden: int) -> list[tuple[str, int]]:
-    """Return the names of the variables: ("v", 0), … for visible units, ("h", 0), … for hidden."""
+    """Return the names of the variables: ("v", i) for visible, ("h", j) for hidden units."""
     return [("v", i) for i in range(visible)] + [("h", j) for j in range(hidden)]
 
 
@@ -201,7 +201,7 @@ def terms_of(rbm: Any, source: str) -> Terms:
 
 
 def quadratic_of(terms: Terms, coding: str) -> Quadratic:
-    """Return the parameters of a model's energy in a coding, by the module's formula."""
+    """Return the parameters of a model's energy in another coding, by this module's formula."""
     scale_v, shift_v = _recoding(terms.visible, coding)
     scale_h, shift_h = _recoding(terms.hidden, coding)
     weights = np.asarray(terms.weights, float)

@@ -19,7 +19,7 @@ def to_arrays(rbm: RBM) -> Parameters:
 
     Raises:
         InputError: the visible units are neither Bernoulli nor Potts, or the hidden units are not
-            Bernoulli: the arrays alone do not determine other types of layers.
+            Bernoulli; the three arrays alone do not determine layers of other types.
     """
     return parameters_of(rbm, "to_arrays")
 

@@ -1,4 +1,4 @@
-"""Helpers shared by the converters: parameters as plain arrays, checks and error messages."""
+"""Helpers for all converters: parameters as plain arrays, checks and error messages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def parameters_of(rbm: RBM, source: str) -> Parameters:
     """Return W, a and b of a Bernoulli–Bernoulli or Potts–Bernoulli model.
 
     Raises:
-        InputError: the model has other layers, whose types W, a and b alone do not determine.
+        InputError: the model has layers of other types, which W, a and b alone do not determine.
     """
     visible: Any = checked_model(rbm, source).visible
     hidden: Any = rbm.hidden
@@ -110,7 +110,7 @@ def model_of(parameters: Parameters, source: str, names: tuple[str, ...] = ("W",
 
 
 def finite(array: Any, name: str, source: str) -> np.ndarray:
-    """Convert to an array in JAX's current default precision and check that it is finite.
+    """Convert to an array in JAX's current precision, and check that all entries are finite.
 
     Raises:
         InputError: any entry is not a real number, or not finite.
@@ -129,7 +129,7 @@ def finite(array: Any, name: str, source: str) -> np.ndarray:
         place = tuple(int(i) for i in np.argwhere(bad)[0])
         raise InputError(
             f"{source}: expected finite numbers in {name!r}; got {array[place]} at {place}"
-            f" ({int(bad.sum())} such); train the model again."
+            f" (entries not finite: {int(bad.sum())}); train the model again."
         )
     return converted
 
@@ -159,7 +159,7 @@ def optional(module: str, what: str, extra: str = "") -> ModuleType:
 
 
 def listed(names: Iterable[Any]) -> str:
-    """Return names from untrusted sources as one line of limited length, for messages."""
+    """Return names from an untrusted source as a single line of limited length, for messages."""
     shown = [short(name) for name in names]
     if not shown:
         return "none"

@@ -14,9 +14,9 @@ FITTED = ("components_", "intercept_visible_", "intercept_hidden_")
 def to_sklearn(rbm: RBM, **settings: Any) -> Any:
     """Return a fitted `sklearn.neural_network.BernoulliRBM` with this model's parameters.
 
-    scikit-learn stores W transposed, as `components_` of shape (hidden, visible); signs and units
-    of measurement are the same. The estimator can transform and score rows, and training can be
-    continued with `partial_fit`.
+    scikit-learn stores W transposed, as `components_` of shape (hidden, visible); the signs of the
+    parameters and the unit of energy, nats, are the same. The estimator can transform and score
+    rows, and training can be continued with `partial_fit`.
 
     Args:
         rbm: a Bernoulli–Bernoulli model.
@@ -43,7 +43,7 @@ def to_sklearn(rbm: RBM, **settings: Any) -> Any:
 
 
 def from_sklearn(estimator: Any) -> RBM:
-    """Create a model from a fitted `BernoulliRBM`, or any object with the same three attributes.
+    """Create a model from a fitted `BernoulliRBM`, or from any object with its three arrays.
 
     Args:
         estimator: an object with `components_`, shape (hidden, visible), `intercept_visible_` and

@@ -1,4 +1,4 @@
-"""Models as PyTorch state dicts: plain dicts of tensors, with commonly used names."""
+"""Models as PyTorch state dicts: plain dicts of tensors under commonly used names."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ ORIENTATION = "harmonium: W is (visible, hidden)"
 
 
 class _Tensors(NamedTuple):
-    """Tensors by name, and whether W is (hidden, visible), or None if this is not recorded."""
+    """Tensors by name, and whether W has shape (hidden, visible); None if this is not recorded."""
 
     by_name: dict[str, Any]
     is_transposed: bool | None
@@ -95,10 +95,10 @@ def from_torch(
 ) -> RBM:
     """Create a model from a state dict that uses the names listed in `WEIGHTS` and `BIASES`.
 
-    Names may have a prefix (`rbm.W`), capitals and a leading underscore; other entries are ignored.
-    If W has three axes, the visible units are Potts units, otherwise Bernoulli units. QuCumber's
-    nested state contains two RBMs, of which the amplitude's RBM is read; its p(v) is the
-    distribution of the measurements.
+    Prefixes (`rbm.W`), capitals and a leading underscore in these names are ignored, and so are
+    entries with other names. If W has three axes, the visible units are Potts units, otherwise
+    Bernoulli units. From QuCumber's nested state, the RBM of the amplitude is read, whose p(v) is
+    the distribution of the measurements.
 
     Args:
         state_dict: a dict of names and tensors, or a checkpoint with this dict as `state_dict`.
@@ -129,8 +129,8 @@ def from_torch(
             transposed = tensors.is_transposed
         elif tuple(map(_last_part, names)) not in AS_OURS:
             raise InputError(
-                f"{source}: expected a {short(names[0])} whose sides differ, or names that identify"
-                f" its axes; got a square one of shape {weights.shape}; give"
+                f"{source}: expected a {short(names[0])} that is not square, or names that identify"
+                f" its axes; got a square matrix, shape {weights.shape}; give"
                 " transposed=True or False to harmonium.io.from_torch: True if W is (hidden,"
                 " visible), as QuCumber writes it."
             )
@@ -170,7 +170,7 @@ def _unwrapped(state_dict: Any, source: str) -> _Tensors:
 
 
 def _names_of_parameters(tensors: dict[str, Any], source: str) -> tuple[str, str, str]:
-    """Return the names of W, a and b; raise InputError unless each is unique."""
+    """Return the names of W, a and b; raise InputError if any of these is missing or ambiguous."""
     weights = {name for alias in WEIGHTS for name in _matches(alias, tensors)}
     pairs = {
         (a, b)
@@ -189,13 +189,13 @@ def _names_of_parameters(tensors: dict[str, Any], source: str) -> tuple[str, str
             )
     raise InputError(
         f"{source}: expected one W ({', '.join(WEIGHTS)}) and one pair of biases"
-        f" ({NAMES[1]} and {NAMES[2]}, ...); got the tensors {listed(tensors)};"
-        " rename its tensors weights, visible_bias and hidden_bias."
+        f" ({NAMES[1]} and {NAMES[2]}, ...); got tensors named: {listed(tensors)};"
+        " rename these to weights, visible_bias and hidden_bias."
     )
 
 
 def _matches(alias: str, tensors: dict[str, Any]) -> list[str]:
-    """Return the names of tensors that match an alias, ignoring prefix, underscore and case."""
+    """Return the names of tensors that match an alias, ignoring prefixes, underscores and case."""
     return [name for name in tensors if _last_part(name).lower().lstrip("_") == alias.lower()]
 
 
@@ -204,15 +204,15 @@ def _last_part(name: str) -> str:
 
 
 def _check_biases(names: tuple[str, str, str], a: np.ndarray, b: np.ndarray, source: str) -> None:
-    """Reject biases `a` and `b` with two axes, for which programs call the hidden bias `a`."""
+    """Reject biases `a` and `b` with two axes, from programs that call the hidden bias `a`."""
     is_ab = (_last_part(names[1]), _last_part(names[2])) == ("a", "b")
     if is_ab and a.ndim == b.ndim == 2 and len(a) == len(b) == 1:
         # A widely copied tutorial has W (hidden, visible), a (1, hidden), b (1, visible). Read by
         # shape alone, these tensors would give a model with its layers exchanged.
         raise InputError(
             f"{source}: expected biases of one axis; got rows {short(names[1])} {a.shape} and"
-            f" {short(names[2])} {b.shape}; rename them visible_bias and hidden_bias, as some"
-            " programs call the hidden bias a."
+            f" {short(names[2])} {b.shape}; rename these to visible_bias and hidden_bias, since"
+            " some programs call the hidden bias a."
         )
 
 

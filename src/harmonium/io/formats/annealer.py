@@ -12,14 +12,14 @@ from .base import AbstractFormat
 
 
 class AnnealerModel(AbstractFormat):
-    """A .json file of E(v, h), readable by `dimod.BinaryQuadraticModel.from_serializable`."""
+    """A .json file that contains E(v, h), for `dimod.BinaryQuadraticModel.from_serializable`."""
 
     suffixes = (".json",)
     title = "a .json with a dimod model"
     is_read = False
 
     def recognises(self, start: bytes) -> bool:
-        """Return False, since JSON has no signature and such files cannot be read."""
+        """Return False, since JSON files have no signature and these files cannot be read back."""
         return False
 
     def read(self, path: Path, part: str | None = None) -> RBM:

@@ -29,7 +29,7 @@ class Archive(AbstractFormat):
         return first_member(start).endswith(b".npy")
 
     def holds_model(self, path: Path) -> bool:
-        """Return whether the archive has W, a and b; otherwise it contains rows of data."""
+        """Return whether the archive contains W, a and b, rather than rows of data."""
         try:
             with zipfile.ZipFile(path) as archive:
                 return {f"{name}.npy" for name in NAMES} <= set(archive.namelist())
@@ -41,14 +41,14 @@ class Archive(AbstractFormat):
         arrays = read_npz(path, str(path), EXPECTED, NAMES)
         if any(array.dtype.hasobject for array in arrays.values()):
             raise ModelFileError(
-                f"{path}: expected {EXPECTED}; got pickled Python objects, never loaded;"
+                f"{path}: expected {EXPECTED}; got pickled Python objects, which are never loaded;"
                 f" {COPY_AGAIN}."
             )
         missing = [name for name in NAMES if name not in arrays]
         if missing:
             raise ModelFileError(
                 f"{path}: expected W (visible, hidden), a (visible bias) and b (hidden bias);"
-                f" got no {' and no '.join(missing)}; rename its arrays."
+                f" got no {' and no '.join(missing)}; rename the arrays."
             )
         return model_of(Parameters(arrays["W"], arrays["a"], arrays["b"]), str(path))
 

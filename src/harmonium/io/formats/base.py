@@ -21,8 +21,8 @@ class AbstractFormat(ABC):
     r"""The interface of a file format that stores a model.
 
     `harmonium.io.storage` chooses the format for reading by a file's first bytes and suffix, and
-    the format for writing by the suffix. It makes every write atomic, and raises every reading
-    error as a `ModelFileError`. A complete example, for a file of lines of numbers:
+    the format for writing by the suffix. That module also makes every write atomic, and raises
+    every reading error as a `ModelFileError`. A complete example, for a file of lines of numbers:
 
     ```python
     >>> import numpy as np
@@ -148,7 +148,7 @@ def _written_beside(target: Path, name: str, content: bytes) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush a folder's list of files to disk, if the system supports it."""
+    """Flush a folder's directory entries to disk, if the operating system supports this."""
     with suppress(OSError):  # Windows cannot open folders, and some file systems cannot sync them
         opened = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""Checks of the layer fields in a model file, made before any layer is created."""
+"""Checks of the fields of layers in a model file, made before any layer is created."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCALARS = (int, float, bool, str)  # JSON's types other than null, lists and obj
 
 
 def check_numbers(description: Any, place: str, entries: int, source: str, advice: str) -> None:
-    """Check the numbers in a description, so that a file cannot request more memory than its size.
+    """Check the numbers in a description, so that a small file cannot request much memory.
 
     Args:
         description: layers, weights or one of their fields, as written by `Native`.
@@ -41,8 +41,8 @@ def check_numbers(description: Any, place: str, entries: int, source: str, advic
             )
         if isinstance(value, int) and abs(value) > most:
             raise InputError(
-                f"{source}: expected sizes that fit the arrays; got {value:,} at {where}, more than"
-                f" {MOST:,} and more than the number of entries of its arrays; {advice}."
+                f"{source}: expected sizes that match the arrays; got {value:,} at {where}, more"
+                f" than {MOST:,} and more than the number of entries of the arrays; {advice}."
             )
 
 
@@ -87,14 +87,14 @@ def check_field(kind: type, name: str, value: Any, path: Path) -> None:
 
 
 def _is_ours(kind: type) -> bool:
-    """Return whether harmonium itself defines a type, regardless of its name in a file."""
+    """Return whether harmonium itself defines a type, whatever name a file gives to the type."""
     return kind.__module__.partition(".")[0] == home
 
 
 def _is_array_or_layer(value: Any) -> bool:
     """Return whether a value describes an array or a layer, or a list of them.
 
-    In a list, None represents an absent array, such as a block of `BlockWeights`.
+    In a list, None represents an absent array, such as an absent block of `BlockWeights`.
     """
     if isinstance(value, list):
         return all(item is None or _is_array_or_layer(item) for item in value)
@@ -110,7 +110,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a JSON value has the annotated type, or True if JSON lacks this type."""
+    """Return whether a JSON value has the annotated type; True for a type that JSON lacks."""
     origin = get_origin(hint)
     inner = get_args(hint)
     if origin in (Union, types.UnionType):

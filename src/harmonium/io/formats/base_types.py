@@ -1,4 +1,4 @@
-"""Names of layer and weight types in files: one word for harmonium's own, else "module:Class"."""
+"""Names of layer and weight types in files: "Class" for harmonium's own, else "module:Class"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = (AbstractLayer, AbstractWeights)
 
 
 def name_of_type(kind: type, source: str) -> str:
-    """Return the name for a type of layer or weights in model files.
+    """Return the name that model files use for a type of layer or weights.
 
     Raises:
         InputError: the type is defined in a function or a script, so that it cannot be imported.
@@ -70,7 +70,7 @@ def type_named(name: Any, path: Path) -> Any:
 
 
 def import_trusted(modules: Iterable[str], what: str) -> None:
-    """Import modules that define layers and weights named in files.
+    """Import modules that define layers and weights used in model files.
 
     Args:
         modules: the names of the modules, given by the user.

@@ -71,7 +71,7 @@ class Native(AbstractFormat):
 
 
 def described(rbm: RBM, source: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return a JSON description of a model's layers and weights, and the arrays that it refers to.
+    """Return a JSON description of a model's layers and weights, and the arrays it refers to.
 
     Raises:
         InputError: a layer has a field that JSON cannot describe; `source` names the model.
@@ -92,10 +92,10 @@ def save_tree(tree: Any, path: str | os.PathLike, header: dict[str, Any]) -> Non
 
 
 def load_tree(path: str | os.PathLike, like: Any) -> Any:
-    """Read a pytree written by `save_tree`; it must have the structure of the pytree `like`.
+    """Read a pytree written by `save_tree`, which must have the same structure as `like`.
 
     Raises:
-        ModelFileError: an array is missing, or its shape or dtype differs from `like`.
+        ModelFileError: an array is missing, or its shape or dtype differs from that in `like`.
     """
     tensors, _ = _read(Path(path))
 
@@ -148,7 +148,7 @@ def _checksum(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> str:
 
 
 def _description(value: Any, place: str, tensors: dict[str, np.ndarray], source: str) -> Any:
-    """Return a JSON description of layers and weights, in which arrays are names of tensors."""
+    """Return a JSON description of layers and weights, in which tensor names represent arrays."""
     if isinstance(value, KINDS):
         fields = {
             name: _description(field, f"{place}.{name}", tensors, source)
@@ -169,7 +169,7 @@ def _description(value: Any, place: str, tensors: dict[str, np.ndarray], source:
 
 
 class _Builder:
-    """Builds layers and weights from the arrays of a model file and the descriptions in its header.
+    """Builds layers and weights from the arrays of a model file and the descriptions in the header.
 
     Each array is used once, and `check_numbers` bounds sizes by the number of entries, so the
     result takes no more memory than the arrays in the file.

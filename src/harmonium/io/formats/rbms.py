@@ -86,7 +86,7 @@ class _Reader:
         self.path = path
 
     def update(self, file: Any, part: str | None) -> Any:
-        """Return the group of the update given by `part`, or of the last update if it is None."""
+        """Return the group of the update named by `part`, or of the last update if it is None."""
         names = [name for name in file if isinstance(name, str)]  # bytes if not UTF-8
         matches = [match for name in names if (match := _UPDATE.fullmatch(name))]
         saved = {int(match[1]): match[0] for match in sorted(matches, key=lambda m: int(m[1]))}
@@ -108,7 +108,7 @@ class _Reader:
         return self.group(file, saved[int(match[1])])
 
     def parameters(self, update: Any) -> Parameters:
-        """Return W, a and b of an update, also from older files, which lack a `params` group."""
+        """Return W, a and b of an update, with or, in older files, without a `params` group."""
         group = update
         if update.get("params", getlink=True) is not None:
             group = self.group(update, "params")
@@ -146,7 +146,7 @@ class _Reader:
         return self._entry(parent, name, self.h5py.Group, "a group")
 
     def array(self, parent: Any, name: str) -> Any:
-        """Return an array of `parent` that is stored in the file without filters, still unread."""
+        """Return an array of `parent`, not yet read, that is stored in the file without filters."""
         array = self._entry(parent, name, self.h5py.Dataset, "an array")
         is_packed = array.id.get_create_plist().get_nfilters()
         if array.is_virtual or array.external or is_packed:
@@ -158,7 +158,7 @@ class _Reader:
         return array
 
     def _entry(self, parent: Any, name: str, kind: type, title: str) -> Any:
-        """Return an entry of `parent`; reject it if missing, a link, or not of the type `kind`."""
+        """Return an entry of `parent`; raise an error if it is absent, a link, or not a `kind`."""
         link = parent.get(name, getlink=True)
         problem = ""
         if link is None:
@@ -176,12 +176,13 @@ class _Reader:
         return parent[name]
 
     def text(self, file: Any, data: Any) -> str:
-        """Read a string; a string of variable length is an object in a heap.
+        """Read a string; a string of variable length is stored as an object in a heap.
 
         HDF5 (2.0.0) loops forever on a heap with objects of size zero, so the heap is parsed here
         (HDF5 File Format Specification, section III.E). The array contains the string's length, the
-        address of its heap, and its index in the heap. A heap consists of "GCOL", the version, its
-        size, and objects, each with its index, reference count, size, and bytes (padded to eight).
+        address of the heap, and the string's index in the heap. A heap consists of "GCOL", the
+        version, its size, and objects, each with its index, reference count, size, and bytes
+        (padded to eight).
         """
         if self.h5py.check_string_dtype(data.dtype).length is not None:
             return data[()].decode("utf-8", "replace")

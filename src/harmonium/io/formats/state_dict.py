@@ -20,7 +20,7 @@ AS_NOW = "save module.state_dict() with the torch.save of PyTorch 1.6 or newer"
 
 
 class StateDict(AbstractFormat):
-    """A .pt file with a state dict: W, visible bias and hidden bias, under any common names."""
+    """A .pt file with a state dict that contains W and two biases, under commonly used names."""
 
     suffixes = (".pt", ".pth")
     title = "a .pt with a PyTorch state dict"
@@ -72,7 +72,7 @@ def _check_archive(path: Path) -> None:
 
 # Tensors are nested at most three dicts deep: "model", "rbm_am" and the dict of tensors.
 def _largest_tensor(torch: Any, state: Any, depth: int = 3) -> int:
-    """Return the size in bytes of the largest tensor as float64.
+    """Return the size in bytes that the largest tensor would have in float64.
 
     With a stride of 0, which repeats a single number, a small file can declare a huge tensor.
     """

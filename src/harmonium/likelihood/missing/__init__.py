@@ -1,1 +1,1 @@
-"""Missing values: sums over the missing units of a row, and draws, given the seen units."""
+"""Missing values: sums over a row's missing units, and draws of them, given its seen units."""

@@ -1,7 +1,7 @@
 """Checks of the agreement of forward and reverse annealing runs, for many incomplete rows at once.
 
-These are the checks that `partition_function.agreement` makes for log Z, on arrays whose last axis
-is the row, in plain NumPy in float64.
+The checks are the same as those for log Z in `partition_function.agreement`, but for arrays whose
+last axis runs over rows. They use NumPy with float64.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SMALL_ERROR = 0.1  # nats: acceptable error of a mean over rows due to unconverg
 
 
 class RowEnergies(NamedTuple):
-    """Free energies F(v_seen) of rows and their 95 % intervals, nats; each field has shape (n,).
+    """Free energies F(v_seen) of rows and their 95 % intervals, in nats; fields of shape (n,).
 
     Attributes:
         value: the free energies; for annealed rows, from Bennett's ratio of both directions.
@@ -44,8 +44,9 @@ class RowEnergies(NamedTuple):
         converged: whether the narrow interval is reliable.
         annealed: which values are annealed estimates.
         common: for rows that there was no time to anneal, the error that their values share; their
-            value is a bound plus the mean difference of annealed rows, and `half_width` holds twice
-            the standard deviation of that difference. 0 for all other rows.
+            value is a bound minus the mean difference between bounds and values of annealed rows,
+            and `half_width` holds twice the standard deviation of that difference. It is 0 for all
+            other rows.
     """
 
     value: Float[np.ndarray, " n"]
@@ -93,11 +94,11 @@ class RowEnergies(NamedTuple):
     def with_rest(
         self, is_annealed: Bool[np.ndarray, " n"], bounds: Float[np.ndarray, " n"]
     ) -> RowEnergies:
-        """Return the result with values for the rows that were not annealed, from their bounds.
+        """Return the result, in which rows that were not annealed have values from their bounds.
 
-        Such a row has the value of its bound minus the mean difference between the bounds and the
-        values of annealed rows, which must be a random sample of the rows. An annealed row that has
-        not converged may contribute an error of its whole interval to this mean.
+        The value of such a row is its bound minus the mean difference between bounds and values of
+        the annealed rows, which must be a random sample of all rows. The error of this mean allows
+        each annealed row that has not converged to be at the far end of its interval.
 
         Args:
             is_annealed: which rows have been annealed, at least two.
@@ -129,16 +130,16 @@ class RowEnergies(NamedTuple):
 
     @property
     def is_from_bound(self) -> Bool[np.ndarray, " n"]:
-        """Which rows have the value of their bound plus the mean difference of annealed rows."""
+        """Which rows have values computed from their bounds, not by annealing."""
         return self.common > 0
 
     def error_of_mean(self, fractions: Float[np.ndarray, " n"]) -> tuple[float, float]:
-        """Return how far the true mean of F may be below and above the mean of the estimates, nats.
+        """Return by how many nats the true mean of F may be below and above the estimated mean.
 
-        Errors of converged rows are independent, except for the mean gap between the forward and
-        reverse estimates, half of which they may share. An unconverged row may err up to the ends
-        of its interval, and all such rows may err in the same direction. Rows that were not
-        annealed share one error, and have independent ones.
+        Errors of converged rows are independent, except that half of the mean gap between forward
+        and reverse estimates may be an error common to all of them. The error of an unconverged row
+        may be as large as its interval allows, and may have the same sign for all such rows. Rows
+        that were not annealed have independent errors and one common error.
 
         Args:
             fractions: the weights of the rows, which sum to 1.
@@ -152,7 +153,7 @@ class RowEnergies(NamedTuple):
         return within + float(doubtful @ below), within + float(doubtful @ above)
 
     def is_mean_known(self, fractions: Float[np.ndarray, " n"]) -> bool:
-        """Return whether all annealed rows have converged, or the rest hardly affect the mean."""
+        """Return whether all annealed rows have converged, or other rows hardly affect the mean."""
         is_sure = self.converged | self.is_from_bound
         if is_sure.all() and float(fractions @ self.common) < TOLERANCE:
             return True
@@ -177,7 +178,7 @@ class RowRuns(NamedTuple):
 
     @property
     def lost(self) -> Float[np.ndarray, " n"]:
-        """The total dissipated work of the forward and reverse runs, nats."""
+        """The total dissipated work of the forward and reverse runs, in nats."""
         return -(self.forward.mean(0) + self.reverse.mean(0))
 
 
@@ -187,10 +188,10 @@ def energies_from(runs: RowRuns) -> RowEnergies:
     A row has converged if the two directions agree within `TOLERANCE`, the half-width of its
     interval is at most `TOLERANCE`, its effective number of chains is sufficient, forward chains
     reach nearly all starts of its reverse runs, and no start is in a region that no chain reached.
-    To check the last condition, no start of another origin may cost more than the resampled chains,
-    and no reverse run may cost so much that forward chains would miss its start even if this start
-    represented the whole mass. The interval of a row that has not converged is computed by
-    `_wide_interval`.
+    The last condition requires that no reverse run from a start of another origin costs more than
+    the runs from resampled chains, and that no reverse run costs so much that forward chains would
+    miss its start even if the region around this start contained the whole mass. The interval of a
+    row that has not converged is computed by `_wide_interval`.
     """
     forward = runs.forward
     reverse = runs.reverse
@@ -225,9 +226,8 @@ def _stderr(runs: RowRuns, log_z: Float[np.ndarray, " n"]) -> Float[np.ndarray, 
     """Return the standard error of each row's Bennett ratio, from independent families of chains.
 
     A family is a forward chain and the reverse runs that started from its final state. With f and g
-    as in `bennett_stderr`, its influence on the ratio r is
-    (f − Σ_children g) / Σ [f (1 − f) + g (1 − g)]. The result is at least the error for independent
-    runs.
+    as in `bennett_stderr`, the influence of a family on the ratio r is (f − Σ_children g) / Σ [f (1
+    − f) + g (1 − g)]. The result is never smaller than the standard error for independent runs.
     """
     n = len(runs.forward)
     m = np.log(len(runs.reverse) / n)
@@ -245,11 +245,12 @@ def _stderr(runs: RowRuns, log_z: Float[np.ndarray, " n"]) -> Float[np.ndarray, 
 def _wide_interval(runs: RowRuns, log_z: float, half_width: float) -> tuple[float, float]:
     """Return an interval for a row whose estimates disagree or depend on few chains.
 
-    Its lower end is a bound that holds for any distribution of the weights (`lower_mean_bound`).
-    Its upper end is the same bound for the reverse runs, but at least the value that the costliest
-    start allows: a start whose reverse run costs c nats more than expected is in a region whose
-    mass is at most e^c times the probability that forward chains reach the region. This probability
-    is estimated from the number of chains with a weight as large.
+    The lower end of the interval is a bound that holds for any distribution of the weights
+    (`lower_mean_bound`). The upper end is the same bound for the reverse runs, but at least the
+    value that the costliest start allows: a start whose reverse run costs c nats more than expected
+    is in a region whose mass is at most e^c times the probability that forward chains reach the
+    region. This probability is estimated from the number of forward chains with exceptionally large
+    weights.
     """
     chains = len(runs.forward)
     reachable = reachable_cost(chains, TOLERANCE)

@@ -19,18 +19,20 @@ ROUGH = 1.0  # nats of dissipated work above which a few forward chains are unre
 
 
 class SeenEnergies(NamedTuple):
-    """Quick estimates of F(v_seen) from forward chains alone, nats.
+    """Quick estimates of F(v_seen), in nats, from forward chains alone.
 
-    `variance` does not reveal modes that the chains miss, but `lost` grows long before they miss
-    any: do not choose a model by rows whose mean `lost` exceeds `ROUGH`.
+    `variance` does not reveal modes that the chains miss, but `lost` grows long before chains miss
+    any mode. Do not select a model by these estimates if the mean of `lost` over the rows exceeds
+    `ROUGH`.
 
     Attributes:
         value: F(v_seen) of each row, corrected by variance/2 for the bias of the logarithm.
         variance: the variance of each value, estimated from the spread of the chains' weights.
         completed: states of the rows, with missing units from one chain, drawn approximately from
             p(v_missing | v_seen), shape (n, visible).
-        lost: log ⟨e^w⟩ − ⟨w⟩ of each row, 0 or more: the work that its chains dissipate. For normal
-            w of variance σ² it is σ²/2, and e^(σ²) chains are needed. 0 if nothing was annealed.
+        lost: log ⟨e^w⟩ − ⟨w⟩ of each row, 0 or more: the work that its chains dissipate. For
+            normally distributed w of variance σ², `lost` is σ²/2, and about e^(σ²) chains are
+            needed. `lost` is 0 if nothing was annealed.
     """
 
     value: Float[Array, " n"]
@@ -40,13 +42,13 @@ class SeenEnergies(NamedTuple):
 
 
 class Ramp(NamedTuple):
-    """The schedule of a run: at step i, weights are multiplied by t = (first + slope i)/steps.
+    """The schedule of a run: at step i, the matrix W is multiplied by t = (first + slope i)/steps.
 
     t is clipped to the interval from 0 to 1, so that a downward ramp may start with a burn-in.
     There are two paths, which differ in the constant inputs that the units receive in proportion to
-    1 − t. In the first these are the inputs of the row's mean field, which is a good approximation
-    if the seen units determine the mode of the others. In the second there are none, so that seen
-    and missing units choose a mode together.
+    1 − t. On the first path, these are the inputs of the row's mean field, a good approximation if
+    the seen units determine the mode of the missing units. On the second path, there are no such
+    inputs, so that seen and missing units choose a mode together.
 
     Attributes:
         first, slope, steps: whole numbers.
@@ -60,7 +62,7 @@ class Ramp(NamedTuple):
     whole: Array | float = 0.0
 
     def inputs(self, i: Array, field: Array, of_weights: Array) -> Array:
-        """Return a layer's inputs at step i, from its mean-field inputs and those from weights."""
+        """Return a layer's inputs at step i, from its mean-field inputs and inputs through W."""
         return self.share(i)[..., None] * field + self.at(i) * of_weights
 
     def share(self, i: Array) -> Array:
@@ -91,10 +93,10 @@ class Seen(NamedTuple):
 def seen_of(rbm: RBM, v: Float[Array, "*rows visible"], sweeps: int = MEAN_FIELD_SWEEPS) -> Seen:
     """Return the observed parts of states with NaN in all columns of missing units. Traceable.
 
-    The mean field of a row is the product of independent distributions of the missing and hidden
-    units that coordinate ascent on the variational bound of log p(v_seen) reaches, in this many
-    sweeps, from missing units without inputs. After no sweep, the hidden units have the inputs of
-    the seen units, and the missing units have none.
+    The mean field of a row is a factorised distribution of the missing and hidden units. It is
+    found by `sweeps` sweeps of coordinate ascent on the variational bound of log p(v_seen), which
+    start from missing units without inputs. If `sweeps` is 0, the hidden units have only the inputs
+    from the seen units, and the missing units have no inputs.
     """
     visible = rbm.visible
     known = ~missing_units(visible, v)
@@ -116,12 +118,13 @@ def seen_of(rbm: RBM, v: Float[Array, "*rows visible"], sweeps: int = MEAN_FIELD
 def mean_field_bounds(rbm: RBM, v: Float[Array, "n visible"]) -> Float[Array, " n"]:
     r"""Return the mean-field upper bound of F(v_seen) of each row, in nats. Traceable.
 
-    With q the product of independent distributions of the missing and hidden units whose inputs f
-    and g are those of the row's mean field, and log Z_q the log of its normalisation,
+    Let q be the factorised distribution of the missing and hidden units whose inputs f and g are
+    those of the row's mean field, and Z_q its normalising constant. Then
 
         −F(v_seen) ≥ log Z_q + ⟨v⟩ W ⟨h⟩ − f·⟨v⟩ − g·⟨h⟩,      means over q.
 
-    The difference is the relative entropy of q and p(v_missing, h | v_seen).
+    The difference between the two sides is the relative entropy (KL divergence) of q with respect
+    to p(v_missing, h | v_seen).
 
     Source: Jordan, Ghahramani, Jaakkola & Saul 1999; for deep machines, Salakhutdinov & Hinton
     2009.
@@ -135,7 +138,7 @@ def mean_field_bounds(rbm: RBM, v: Float[Array, "n visible"]) -> Float[Array, " 
 
 
 def log_z_uncoupled(rbm: RBM, seen: Seen, whole: Array | float = 0.0) -> Float[Array, " n"]:
-    """Return −F(v_seen) at t = 0, where units have no weights but constant inputs. Traceable."""
+    """Return −F(v_seen) at t = 0, without weights but with constant inputs of units. Traceable."""
     factor = 1.0 - jnp.asarray(whole)[..., None]
     alone = unit_cgfs_given(rbm.visible, factor * seen.field, seen.known, seen.values).sum(-1)
     return alone + rbm.hidden.cgf(factor * seen.hidden_field)
@@ -151,11 +154,11 @@ def moved(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, "chains n visible"], Float[Array, "chains n"]]:
-    """Return completed states and log weights after some steps of a ramp. Traceable.
+    """Return completed states and log weights after the given steps of a ramp. Traceable.
 
     Each step reweights a chain for the change in t and moves it by one Gibbs sweep, with the seen
-    units held. At t = 0 a sweep draws the missing units independently, so the initial states of a
-    ramp from 0 do not matter.
+    units held fixed. At t = 0 a sweep draws the missing units independently, so the initial states
+    of a ramp from 0 do not matter.
 
     Args:
         rbm: the model.
@@ -190,8 +193,9 @@ def seen_energies(
     r"""Return F(v_seen) = −log Σ_h ∫ exp(−E) dv_missing by annealed importance sampling. Traceable.
 
     The weights between missing units and hidden units are multiplied by t, from 0 to 1 in equal
-    steps. At t = 0 the missing units are independent of all others, and the sum is known. Chains do
-    not start at a mean field: they would stay at one of several modes without dissipating work.
+    steps. At t = 0 the missing units are independent of all others, and F(v_seen) is known. Chains
+    do not start at a mean field, since they could then stay in one of several modes, which the
+    dissipated work would not reveal.
 
     Args:
         rbm: the model.

@@ -39,16 +39,18 @@ def energies_of_rows(
 ) -> RowEnergies:
     """Return estimates of F(v_seen) for rows in the user's coding, with NaN for missing values.
 
-    Forward chains start with independent units. Their final states, resampled within each row by
-    weight, burn in for a quarter as many sweeps and are annealed back. Three of eight reverse
-    chains have other starts, which forward chains may not have found: final states of a short run
-    along the other path, missing values taken from other rows, and modes of the whole model.
+    Forward chains start with independent units. The final states of forward chains, resampled
+    within each row by weight, burn in for a quarter as many sweeps and are annealed back. Three in
+    eight reverse chains start from other states, which forward chains may not have found: final
+    states of a short run along the other path, missing values taken from other rows, and modes of
+    the whole model.
 
-    In the first run, the independent units have the mean field of their row. Rows that have not
-    converged are annealed along the path that starts without inputs, then along the path that
-    dissipated less work, with twice the steps each time, until the time limit. If there is not
-    time to anneal all rows once, a random sample is annealed. The other rows get the mean-field
-    bound of F(v_seen) minus the mean difference of the annealed rows.
+    In the first run, the independent units have the mean-field inputs of their row. Rows that have
+    not converged are annealed again along the path that starts without inputs, and then along the
+    path that dissipated less work, with twice as many steps each time, until the time limit. If
+    there is not enough time to anneal all rows once, a random sample of rows is annealed. The other
+    rows are assigned the mean-field bound of F(v_seen) minus the mean difference between bound and
+    estimate of the annealed rows.
 
     Args:
         rbm: the model.
@@ -101,7 +103,7 @@ def energies_of_rows(
 
 
 def _order(count: int, key: PRNGKeyArray) -> np.ndarray:
-    """Return the indices of rows in a random order, if more than are always annealed."""
+    """Return the indices of rows, in random order if there may not be time to anneal all rows."""
     if count <= ENOUGH_ROWS:
         return np.arange(count)
     seed = np.asarray(jax.random.key_data(key)).ravel()
@@ -111,7 +113,7 @@ def _order(count: int, key: PRNGKeyArray) -> np.ndarray:
 def _with_rest(
     rbm: RBM, rows: np.ndarray, energies: RowEnergies, is_annealed: np.ndarray
 ) -> RowEnergies:
-    """Return the energies of all rows, those that were not annealed from their bounds."""
+    """Return the free energies of all rows, from bounds for rows that were not annealed."""
     if is_annealed.all():
         return energies
     bounds = in_parts(lambda part, _: _bounds(rbm, part), rows, rbm.widest)
@@ -124,7 +126,7 @@ def _bounds(rbm: RBM, rows: Array) -> Array:
 
 
 def _batch_size(count: int, most: int) -> int:
-    """Return the number of rows to anneal at once: the smallest sufficient one of a few sizes.
+    """Return the number of rows to anneal at once: the smallest of a few sizes that is sufficient.
 
     A program is compiled for each size, and padding rows take as long as real rows.
     """
@@ -203,10 +205,10 @@ class _Starts(NamedTuple):
 def _starts(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKeyArray) -> _Starts:
     """Return the starting states of the chains.
 
-    Of the starts that are independent of the seen values, the first half have the donated values.
-    The others are in modes of the whole model: their hidden states are drawn from the neutral
-    layer, and move by a few sweeps with no unit held. Then the missing units are drawn given the
-    hidden units.
+    In the first half of the starts that are independent of the seen values, the missing values are
+    copied from other rows (`donated`). The second half are in modes of the whole model: hidden
+    states are drawn from the neutral layer and run for a few sweeps with no unit held fixed. Then
+    the missing units are drawn given the hidden units.
     """
     visible = rbm.visible
     hidden = rbm.hidden

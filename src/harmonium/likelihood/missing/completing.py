@@ -116,7 +116,7 @@ def _summed(
 def _annealed(
     rbm: RBM, rows: np.ndarray, draws: int, sweeps: int, rounds: int, *, key: PRNGKeyArray
 ) -> Completions:
-    """Return averages over populations; rows not yet mixed are rerun with twice the sweeps."""
+    """Return averages over populations; rows whose chains have not mixed are run for longer."""
     chains = whole_groups(max(FEWEST_CHAINS, draws))[1]
     columns = rbm.visible.size
     averages = Averages(
@@ -171,7 +171,7 @@ def _populations(
 
 
 class _Part(NamedTuple):
-    """A batch of rows, padded with copies so that few sizes need compilation."""
+    """A batch of rows, padded with copies so that only few sizes are compiled."""
 
     rows: Array
     count: int
@@ -206,7 +206,7 @@ def _swept(
 
 
 class _Moments(NamedTuple):
-    """The results of sums over all terms, for each row.
+    """Moments and draws for each row, from sums over all terms.
 
     Attributes:
         mean: ⟨v⟩ given the seen units, shape (rows, visible).
@@ -232,10 +232,10 @@ class _Sums(NamedTuple):
 def _moments(
     rbm: RBM, rows: Float[Array, "rows units"], terms: TermSum, draws: int, *, key: PRNGKeyArray
 ) -> _Moments:
-    """Sum over the hidden states or the completions of rows.
+    """Return moments and draws of rows, from sums over hidden states or over completions.
 
-    For each term, only its weight is stored. The terms are divided into parts; a draw first chooses
-    a part, then a term in it, so that float32 sums of millions of terms remain accurate.
+    Only the weight of each term is stored. The terms are divided into parts; a draw first chooses a
+    part, then a term in it, so that float32 sums of millions of terms remain accurate.
 
     Args:
         rbm: the model.

@@ -1,7 +1,7 @@
 """Rows with missing values: sums over the missing units, given the seen units.
 
-A missing value is NaN in a row. In states from `encode_seen`, all columns of the missing
-unit are NaN.
+In a row, a missing value is represented by NaN. In states from `encode_seen`, all columns of a
+missing unit are NaN.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ...samplers.single_site import units_of_proposals
 
 
 class Limits(NamedTuple):
-    """The largest numbers of terms in a sum over hidden states, and over completions of a row."""
+    """Limits on the number of terms in a sum over hidden states, and in a sum over completions."""
 
     hidden: int
     completions: int
@@ -64,7 +64,7 @@ class Posterior(NamedTuple):
 
 @compiled
 def encoded_rows(layer: AbstractLayer, rows: Array) -> Float[Array, "*batch columns"]:
-    """Return `layer.encode_seen(rows)` from one compiled program, outside traced programs."""
+    """Return `layer.encode_seen(rows)` from a compiled program, for calls outside traced code."""
     return layer.encode_seen(rows)
 
 
@@ -103,7 +103,7 @@ def check_finite_given(rbm: RBM, rows: np.ndarray) -> None:
 def completed(
     rbm: RBM, v: Float[Array, "n visible"], sweeps: int, *, key: PRNGKeyArray
 ) -> Float[Array, "n visible"]:
-    """Draw the missing units by this many Gibbs sweeps, with the seen units held fixed."""
+    """Draw the missing units by `sweeps` Gibbs sweeps, with the seen units held fixed."""
     key_start, key_sweep = jax.random.split(key)
     model = given_seen(rbm, v)
     gibbs = Gibbs(sweeps)
@@ -114,12 +114,12 @@ def completed(
 
 @compiled
 def completed_rows(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
-    """Return states of rows in the user's coding, with missing units drawn."""
+    """Encode rows in the user's coding as states, and draw their missing units."""
     return completed(rbm, rbm.visible.encode_seen(rows), COMPLETING_SWEEPS, key=key)
 
 
 def states_of_rows(rbm: RBM, rows: np.ndarray, *, key: PRNGKeyArray) -> Array:
-    """Return states of rows in the user's coding; missing units, if there are any, are drawn."""
+    """Encode rows in the user's coding as states; missing units, if there are any, are drawn."""
     if not rbm.visible.coding.missing(rows).any():
         return rbm.visible.encode(rows)
     return completed_rows(rbm, from_numpy(rows), key=key)
@@ -205,7 +205,7 @@ class CompletionSum(NamedTuple):
     def terms(
         self, rbm: RBM, v: Float[Array, "n visible"], indices: Integer[Array, " terms"]
     ) -> tuple[Float[Array, "n terms"], Float[Array, "n terms visible"]]:
-        """Return −F of completions, or −∞ for invalid ones, and their states. Traceable."""
+        """Return −F of completions, or −∞ for invalid ones, and the completed rows. Traceable."""
         states, exists = _completions(rbm.visible, v, self.missing, indices)
         return jnp.where(exists, -rbm.free_energy(states), -jnp.inf), states
 
@@ -241,8 +241,8 @@ TermSum = HiddenSum | CompletionSum
 def cheapest_sum(rbm: RBM, missing: int, most: Limits) -> TermSum | None:
     """Return the cheaper sum, over hidden states or completions, or None if both sums are too long.
 
-    A completion needs a product with W, so it costs as much as one hidden state for each hidden
-    unit.
+    A completion requires a product with W, so in a model of m hidden units it costs as much as m
+    hidden states.
     """
     candidates: list[tuple[int, TermSum]] = []  # each sum with its number of multiplications by W
     hidden = rbm.hidden.n_states
@@ -258,7 +258,8 @@ def cheapest_sum(rbm: RBM, missing: int, most: Limits) -> TermSum | None:
 def sums_for(rbm: RBM, rows: int) -> Limits:
     """Return limits for sums computed once; they are larger for fewer rows.
 
-    A hidden state costs one multiplication per visible column; a completion, one per hidden unit.
+    A hidden state costs one multiplication per visible column; a completion costs one
+    multiplication per hidden unit.
     """
     entries = ENTRIES_OF_SUMS // max(1, rows)
     hidden = min(entries // rbm.visible.size, MOST_TERMS)
@@ -299,7 +300,7 @@ def draw(
 
 
 def drawn_terms(weights: Float[Array, "n terms"], *, key: PRNGKeyArray) -> Integer[Array, " n"]:
-    """Draw a term for each row in proportion to its weight. Traceable."""
+    """Draw a term for each row, with probability proportional to its weight. Traceable."""
     reached = jnp.cumsum(weights, axis=-1)
     uniforms = jax.random.uniform(key, reached.shape[:1], reached.dtype)
     return (reached <= (uniforms * reached[:, -1])[:, None]).sum(-1)
@@ -308,8 +309,8 @@ def drawn_terms(weights: Float[Array, "n terms"], *, key: PRNGKeyArray) -> Integ
 def _table_of_proposals(visible: AbstractLayer, columns: np.ndarray) -> np.ndarray:
     """Return a table with one row of proposals for each unit.
 
-    A row starts with the proposal that changes nothing and is padded with −1. An additional last
-    row represents "no unit".
+    A row of the table starts with the proposal that changes nothing, and is padded with −1. An
+    additional last row represents "no unit".
     """
     units = units_of_proposals(visible, columns)
     counts = np.bincount(units, minlength=visible.n_units)
@@ -332,7 +333,7 @@ def _completions(
     missing: int,
     indices: Integer[Array, " terms"],
 ) -> tuple[Float[Array, "n terms visible"], Bool[Array, "n terms"]]:
-    """Return completions and a mask of the valid ones, since rows differ in their missing units."""
+    """Return completions, and which are valid, since rows differ in the number of missing units."""
     n = len(v)
     # One state for all rows, so that an index means the same completion in any batch of rows.
     any_state = visible.sample_without_inputs((1,), key=key_of(0))

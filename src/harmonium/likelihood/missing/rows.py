@@ -29,8 +29,8 @@ def energies_of_seen(
     For a conditional model these are −log p(y_seen | u) = F(u, y_seen) − F(u), of the targets y and
     the given units u.
 
-    Complete rows, and rows whose missing units can be summed over, are computed in float64. The
-    others are annealed. A row's result thus does not depend on the other rows.
+    The free energies of complete rows, and of rows whose missing units can be summed over, are
+    computed in float64 and do not depend on the other rows. The other rows are annealed.
 
     Args:
         rbm: the model.
@@ -87,7 +87,8 @@ def _energies(rbm: RBM, rows: np.ndarray, *, key: Any, seconds: float) -> RowEne
         raise InputError(
             f"data: expected at most {SLOW_SUMS.hidden:,} hidden states or"
             f" {SLOW_SUMS.completions:,} completions to sum over for a row with missing values; got"
-            f" more for {rbm} with {counts.max()} missing units; pass key= for an estimate."
+            f" more ({rbm}; most missing units in a row: {counts.max()}); pass key= for an"
+            " estimate."
         )
     energies.put(is_annealed, energies_of_rows(rbm, rows[is_annealed], key=key, seconds=seconds))
     return energies

@@ -46,7 +46,7 @@ class ReferenceRuns(NamedTuple):
     effective: float
 
     def possible_mass(self, fraction: float, value: float) -> float:
-        """Return a bound on the mass, relative to Z, that a fraction of these states represents."""
+        """Return an upper bound on the mass, relative to Z, of a fraction of these states."""
         if self.log_z is not None:
             return fraction * float(np.exp(min(self.log_z - value, LARGEST_EXPONENT)))
         if fraction == 1.0:
@@ -89,30 +89,31 @@ class AnnealingRuns(NamedTuple):
 
     @property
     def shares(self) -> np.ndarray:
-        """The log of the mass that each reverse run represents."""
+        """The log of the mass that the start of each reverse run represents."""
         if self.log_shares is None:
             return np.zeros(len(self.reverse))
         return self.log_shares
 
     @property
     def weighted_reverse(self) -> np.ndarray:
-        """The log weights of reverse runs, adjusted for their shares relative to the mean."""
+        """The log weights of reverse runs, corrected for unequal shares of their starts."""
         return self.reverse + self.shares - log_mean_exp(self.shares)
 
     @property
     def lost(self) -> float:
-        """The total work dissipated in both directions, nats; 0 only for reversible runs."""
+        """The total work dissipated in both directions, in nats; 0 only for reversible runs."""
         return -float(self.forward.mean() + self.reverse.mean())
 
     def sandwich(self, groups: int) -> Sandwich:
-        """Return log Z as estimated from the runs in both directions."""
+        """Return the estimates of log Z from the runs in both directions."""
         return sandwich(self.forward, self.reverse, groups, self.shares)
 
     def undersampled_fraction(self, value: float, tolerance: float) -> float:
         """Return the fraction of the model's mass that too few forward chains reach.
 
         A reverse run that costs more than `reachable_cost` started in a region that forward chains
-        reach only by chance. Only the chains of one round count: further rounds do not change this.
+        reach only by chance. That cost is computed from the number of chains in one round, so it is
+        the same for all rounds.
         """
         weights = relative_weights(self.shares)
         is_costly = self._is_costly(self.reverse, value, tolerance)
@@ -141,8 +142,8 @@ class AnnealingRuns(NamedTuple):
     def interval(self, estimate: Sandwich, tolerance: float) -> Ends:
         """Return the 95 % interval for estimates that agree.
 
-        Mass that forward chains hardly reach makes the estimate too small, so mass that may be
-        missing widens the upper side.
+        Mass that forward chains hardly reach makes the estimate too small, so the mass that may be
+        missing raises the upper end.
         """
         low, high = estimate.interval
         missing = [self.possible_excess(estimate.value, tolerance)]
@@ -150,11 +151,12 @@ class AnnealingRuns(NamedTuple):
         return low, high + float(np.log1p(max(missing)))
 
     def possible_excess(self, value: float, tolerance: float) -> float:
-        """Return how much larger the mass that chains hardly reach may be, relative to Z.
+        """Return how far the mass that chains hardly reach may exceed its estimate, relative to Z.
 
-        Its fraction s, estimated from the weights of k chains, is known no more precisely than the
-        mean of a Poisson distribution from a count of k. With U the upper confidence limit of this
-        mean, the mass may be larger by s (U/k − 1).
+        This mass is a fraction s of Z. It is estimated from the weights of k chains, so it is known
+        no more precisely than the mean of a Poisson distribution of which a count of k was
+        observed. With U the upper confidence limit of this mean, the mass may be larger by s (U/k −
+        1).
         """
         fraction = self.undersampled_fraction(value, tolerance)
         count = max(1, int((self.forward - value > self._reachable_cost(tolerance)).sum()))
@@ -165,12 +167,13 @@ class AnnealingRuns(NamedTuple):
     ) -> Ends:
         """Return an interval for estimates that disagree or depend on few chains.
 
-        Its lower end is a bound: forward chains are independent and the mean of their weights is
-        Z, so log Z is below `lower_mean_bound` with a probability of at most 2.5 % for any
-        distribution. Its upper end is the same bound for the reverse runs, by independent groups,
-        as if they had started from exact draws; it is raised for mass that chains hardly reach and
-        for mass that reference states reveal. The interval encloses the narrow interval and the
-        one-sided estimates; its upper end is also at least the highest value in `against`.
+        The lower end is a bound: forward chains are independent and the expectation of their
+        weights is Z, so log Z is below `lower_mean_bound` with a probability of at most 2.5 %,
+        whatever the distribution of the weights. The upper end is the same bound for independent
+        groups of reverse runs, as if these had started from exact draws; it is raised for mass that
+        chains hardly reach and for mass that reference states reveal. The interval encloses the
+        narrow interval and the one-sided estimates; its upper end is also at least the highest
+        value in `against`.
         """
         groups = np.array_split(self.weighted_reverse, estimate.groups)
         by_group = np.array([log_mean_exp(group) for group in groups])
@@ -184,16 +187,17 @@ class AnnealingRuns(NamedTuple):
         return float(min(lows)), float(max([max(highs) + excess, *against]))
 
     def unreached(self, value: float, tolerance: float) -> list[tuple[float, str]]:
-        """Return the mass, relative to Z, that reference states reveal beyond the chains' reach.
+        """Return the mass, relative to Z, that chains do not reach according to reference states.
 
-        If reverse runs from the chains' own states are as costly just as often, these states
+        If reverse runs from the chains' own final states are as costly just as often, the chains
         already represent this mass. Only an excess beyond chance is evidence. The fraction s of
-        reference states is as uncertain as their count, so its upper end is used. For rows, s is a
-        fraction of all mass, of which the chains found 1 − s; for chains from another base, it is a
-        fraction of the mass that they found.
+        costly reference states is as uncertain as their number, so its upper confidence limit is
+        used. For rows, s is a fraction of the whole mass, of which the chains found 1 − s; for
+        chains from another base, s is a fraction of the mass that those chains found.
 
         Returns:
-            An upper bound and a sentence for each source with such evidence.
+            An upper bound on the mass, and a sentence, for each source of states with such
+            evidence.
         """
         usual = self.undersampled_fraction(value, tolerance)
         usual_rate = float(self._is_costly(self.reverse, value, tolerance).mean())
@@ -219,11 +223,11 @@ class AnnealingRuns(NamedTuple):
 
 
 def reachable_cost(chains: float | int, tolerance: float) -> float:
-    """Return the cost up to which forward chains reach any relevant mass, nats.
+    """Return the cost, in nats, up to which forward chains reliably reach a reverse run's start.
 
-    A reverse run that costs c nats more than log Z started from a region of mass p that forward
-    chains reach with probability p e^(−c). If c < log(n · tolerance / 3), three of n chains reach
-    any such region whose mass is the tolerance.
+    The cost of a reverse run with log weight w is c = −log Z − w. If the run started in a region of
+    mass p, forward chains reach this region with probability p e^(−c). If c < log(n · tolerance /
+    3), at least three of n chains are expected in such a region whose mass is the tolerance.
     """
     return float(np.log(chains * tolerance / 3.0))
 
@@ -231,8 +235,8 @@ def reachable_cost(chains: float | int, tolerance: float) -> float:
 def level_of_look(look: int) -> float:
     """Return the probability that the interval at this look (the first, second, …) misses log Z.
 
-    Runs continue until a result converges, so any of several intervals may be the last. The levels
-    of all looks add up to 5 %.
+    Runs continue until a result converges, so any of several intervals may be the reported one. The
+    probabilities of all looks add up to 5 %.
     """
     if look == 1:
         return FIRST_LOOK
@@ -250,7 +254,7 @@ def tail_of_count(count: int, expected: float) -> float:
 
 
 def contradictions(estimate: Sandwich, others: Sequence[np.ndarray]) -> list[tuple[str, float]]:
-    """Return contradictions: lower bounds on log Z from other bases that exceed the interval.
+    """Return contradictions: lower bounds on log Z, from other bases, that are above the interval.
 
     Args:
         estimate: the estimate.

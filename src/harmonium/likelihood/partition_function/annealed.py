@@ -31,29 +31,29 @@ class Annealed(AbstractLogZ):
 
     Forward runs start from exact draws of a base model. Their estimate is on average below log Z,
     so a log-likelihood from this estimate alone is on average too high. Reverse runs start from
-    draws of the model itself. Their estimate is on average above log Z if these draws are exact:
-    they are the final states of the round's forward chains, resampled by weight, after `burn_in`
-    more sweeps. The value is Bennett's acceptance ratio of both directions, an estimate, not a
-    bound.
+    draws of the model itself. Their estimate is on average above log Z if these draws are exact. In
+    practice, the draws are the final states of the round's forward chains, resampled by weight,
+    after `burn_in` more sweeps. The value of log Z is Bennett's acceptance ratio estimate from both
+    directions, which is not a bound.
 
     A pilot run tries each base, spaces the models along the path by the work dissipated there, and
     selects the base that dissipates least; if chains from random states reach states that no base
     reaches, another base is fitted to these states. The numbers of steps and chains then grow until
     the forward and reverse estimates agree within `tolerance` and the half-width of the interval is
-    also below it, or the time is up. The 95 % interval is a jackknife that leaves out one
-    independent group of chains at a time. Its upper end is raised for mass that chains hardly
-    reach, as revealed by `starts` and the final states of other bases. If the result has not
-    converged, the interval is wider: its ends are valid for any distribution of the annealing
-    weights (`AnnealingRuns.wide_interval`), and enclose the results of other bases and the given
-    starts.
+    below `tolerance`, or until the time limit is reached. The 95 % interval comes from a jackknife
+    that leaves out one independent group of chains at a time. The upper end of the interval is
+    raised for mass that chains hardly reach, as revealed by `starts` and the final states of other
+    bases. If the result has not converged, the interval is wider: its ends are valid for any
+    distribution of the annealing weights (`AnnealingRuns.wide_interval`), and it encloses the
+    results of other bases and of the given starts.
 
     A path may end at a nearby model; the last step to the target model is then weighted too. Chains
     may thus be annealed to the RBM with weights rounded to bfloat16, if that is faster, and the
     result is still for the target model.
 
     A mode that no chain from any base finds cannot be detected: all estimates then agree on the log
-    Z of the modes found. `starts` from another source, such as the data, would reveal it. Without
-    `starts`, a result that nothing else could have contradicted is reported as "unchecked".
+    Z of the modes found. `starts` from another source, such as the data, would reveal such a mode.
+    Without `starts`, a result that nothing else could have contradicted is reported as "unchecked".
 
     Attributes:
         chains: number of chains in each direction.
@@ -66,9 +66,9 @@ class Annealed(AbstractLogZ):
         tolerance: nats, the largest accepted difference between the forward and reverse estimates,
             and the largest accepted half-width of the interval.
         seconds: time limit after which no new round starts.
-        precision: of products with the weights during annealing: "float32", or "bfloat16" if all
-            states are exact in it; if None, bfloat16 is used if it is measured to be faster. A key
-            gives the same digits only at the same precision.
+        precision: the precision of products with the weights during annealing: "float32", or
+            "bfloat16" if it represents all states exactly; if None, bfloat16 is used if it is
+            measured to be faster. The same key gives identical results only at the same precision.
 
     Raises:
         InputError: a number is out of range, or a path does not start with zero weights.
@@ -110,7 +110,7 @@ class Annealed(AbstractLogZ):
                 )
 
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Annealed:
-        """Add the independent-units model of the rows as a base, and reverse runs from the rows.
+        """Add a base with the moments of the rows, and reverse runs that start from the rows.
 
         Missing values, and the states of latent units, are first drawn from the model.
         """
@@ -165,7 +165,7 @@ class Annealed(AbstractLogZ):
         key: Any,
         progress: Callable[[float], Any],
     ) -> list[LogZ]:
-        """Return log Z of each length from one run, which uses neither `starts` nor `burn_in`.
+        """Return log Z for each length from one run, which uses neither `starts` nor `burn_in`.
 
         Lengths are treated one by one if paths are given, or if empty rows carry information about
         the hidden units.

@@ -73,7 +73,7 @@ class Candidate(NamedTuple):
         spaced: the path, spaced by the work of runs in both directions.
         lost: the total dissipated work of forward and reverse runs, nats.
         spread: half the sum of the variances of this work. `spread` equals `lost` if both are
-            small, and is much better determined.
+            small, and is estimated much more precisely.
     """
 
     schedule: AnnealingSchedule
@@ -91,7 +91,7 @@ class Candidate(NamedTuple):
 
 @dataclass
 class Search:
-    """A search for log Z: a pilot chooses a schedule, then rounds run until both estimates agree.
+    """A search for log Z: a pilot chooses a schedule, then rounds run until both directions agree.
 
     The settings are the same as for `Annealed`.
     """
@@ -125,8 +125,8 @@ class Search:
     def pilot(self, paths: Sequence[AbstractPath]) -> tuple[AnnealingSchedule, int]:
         """Space each path's models by dissipated work; return the best path, and steps per segment.
 
-        States from other bases are tried as well. If no path reaches some of them, another base is
-        fitted to the unreached states.
+        Reverse runs also start from the final states of other bases. If no path reaches some of
+        them, another base is fitted to the unreached states.
         """
         schedules = [self._spaced(path) for path in paths]
         if self.steps is None:
@@ -164,7 +164,7 @@ class Search:
         return max(1, round(steps / self.segments))
 
     def _spaced(self, path: AbstractPath) -> AnnealingSchedule:
-        """Return the schedule along a path, spaced by the work of a few forward runs."""
+        """Return the schedule along a path, spaced by the dissipated work of a few forward runs."""
         schedule = AnnealingSchedule.even(path, self.segments)
         return schedule.respaced(self._forward(schedule, SPACING_STEPS)[1])
 
@@ -187,9 +187,9 @@ class Search:
             self.chains = max(fewest, int(fraction * self.chains))
 
     def _probes(self, tried: Sequence[Candidate]) -> np.ndarray:
-        """Return states of several origins: from all bases, whatever their weights, and quenches.
+        """Return states of several origins: rows, unweighted final states of bases, and quenches.
 
-        Their number is half the number of chains.
+        The number of states is half the number of chains.
         """
         wanted = self.chains // 2
         self.quenches = fetched(quenched(self.rbm, self.chains, key=self._next_key()))
@@ -210,10 +210,11 @@ class Search:
     def _compared(
         self, tried: Sequence[Candidate], probes: np.ndarray
     ) -> tuple[list[Candidate], np.ndarray]:
-        """Return the candidates, with runs in both directions, and the distances of the probes.
+        """Return the candidates with results of runs in both directions, and the probes' distances.
 
-        The distance is the excess cost, in nats, of a reverse run from a probe, compared with usual
-        costs for the nearest path; if positive, no path reaches the probe.
+        The distance of a probe is the cost of a reverse run from it, in nats, in excess of the
+        usual costs, along the path for which this excess is smallest. If it is positive, no path
+        reaches the probe.
         """
         compared = []
         beyond = np.full(len(probes), np.inf)
@@ -242,7 +243,7 @@ class Search:
         return compared, beyond
 
     def rounds(self, schedule: AnnealingSchedule, steps: int) -> LogZ:
-        """Anneal in both directions with more steps or chains each round, until estimates agree."""
+        """Anneal in both directions, with more steps or chains in each round, until both agree."""
         rounds: list[AnnealingRuns] = []  # the rounds with the current number of steps
         while True:
             started = clock()
@@ -275,9 +276,10 @@ class Search:
         return answer
 
     def _more_steps(self, steps: int) -> int:
-        """Return the number of steps of the next round, unchanged if no longer round is possible.
+        """Return the number of steps of the next round; unchanged if there is no time for more.
 
-        The number is doubled. But if only one longer round is possible, it uses the remaining time.
+        The number is doubled. But if there is time for only one round with more steps, this round
+        uses all of the time.
         """
         if self.steps is not None:
             return steps
@@ -289,7 +291,7 @@ class Search:
         return steps
 
     def _needs_more_steps(self, last: AnnealingRuns, value: float) -> bool:
-        """Return whether increasing the steps would help more than increasing the chains."""
+        """Return whether more steps would help more than more chains."""
         tolerance = self.tolerance
         return (
             last.lost > MOST_LOST
@@ -315,8 +317,8 @@ class Search:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Anneal in reverse after a burn-in; return log weights by segment, and the starts' shares.
 
-        `own` runs start from resampled final states, and the others from the states that
-        `others_than` returns given these.
+        The first `own` runs start from resampled final states. The other runs start from the states
+        that the function `others_than` returns for these final states.
         """
         check_finite_weights(*(final.log_weights for final in final_states))
         v, log_shares = resampled_states(final_states, own, self.groups, seed=self.keys_used)
@@ -330,7 +332,7 @@ class Search:
     def _round(
         self, schedule: AnnealingSchedule, final: FinalStates, steps: int
     ) -> tuple[AnnealingRuns, np.ndarray]:
-        """Return the log weights of a round's whole runs, and of its reverse runs by segment."""
+        """Return the log weights of a round's complete runs, and of reverse runs by segment."""
         rng = np.random.default_rng(self.keys_used)
         references = self._references()
         n = self.chains - sum(count for _, count in references)

@@ -37,8 +37,8 @@ class LogZ(NamedTuple):
         message: why it converged, or why not.
         forward: log weights of the forward annealing runs, shape (n,); the log of the mean of e^w
             is the lower estimate of log Z. None if nothing was annealed.
-        reverse: log weights of the reverse runs, which estimate −log Z, each including the log
-            share of the model that its start represents.
+        reverse: log weights of the reverse runs, which estimate −log Z; each includes the log of
+            the share of the model that the start of this run represents.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -94,12 +94,12 @@ def warning_of(convergence: str) -> str:
 
 
 def broken(*rules: tuple[bool, str]) -> list[str]:
-    """Return the sentences of the rules that are violated: reasons not to rely on a result."""
+    """Return the sentences of all violated rules, each a reason not to rely on a result."""
     return [reason for holds, reason in rules if not holds]
 
 
 def message_of(warnings: list[str], otherwise: str) -> str:
-    """Join the reasons not to rely on a result into one sentence; `otherwise` if there are none."""
+    """Return one sentence of reasons not to rely on a result, or `otherwise` if there are none."""
     if not warnings:
         return otherwise
     return f"Not converged: {'; '.join(warnings)}."
@@ -123,7 +123,7 @@ class AbstractLogZ(ABC):
         return True
 
     def for_model(self, rbm: RBM) -> AbstractLogZ:
-        """Return the method that computes log Z of this model: this one or one it delegates to."""
+        """Return the method that computes log Z of this model; a method may delegate to another."""
         return self
 
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
@@ -132,7 +132,7 @@ class AbstractLogZ(ABC):
 
     @abstractmethod
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
-        """Return log Z; the key, if needed, has been checked."""
+        """Return log Z; if a key is needed, it has already been checked."""
 
     def compute_by_length(
         self,
@@ -143,7 +143,7 @@ class AbstractLogZ(ABC):
     ) -> list[LogZ]:
         """Return log Z of the model of documents for each length, in ascending order.
 
-        Lengths are treated one by one, unless a method handles all in one run.
+        Lengths are treated one by one, unless a method handles all lengths in one run.
         """
         results = []
         for i, length in enumerate(lengths):

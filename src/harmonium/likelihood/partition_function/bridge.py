@@ -1,8 +1,8 @@
-"""Ratios of partition functions: Bennett's ratio between two models, MBAR over a ladder.
+"""Ratios of partition functions: Bennett's ratio between two models, and MBAR over a ladder.
 
 Plain numerics on NumPy arrays in float64. The energies are passed in, so the states may be drawn by
-annealing, replica exchange or otherwise. A few lines replace SciPy functions, whose import would
-take longer than all computations in this module.
+annealing, by replica exchange or in any other way. A few lines replace SciPy functions, whose
+import would take longer than all computations in this module.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ CLOSE = 1e-12
 def bennett(forward: np.ndarray, reverse: np.ndarray, log_shares: np.ndarray | None = None) -> Any:
     """Return Bennett's acceptance ratio estimate of a log ratio of partition functions.
 
-    For log weights w of annealing runs in both directions, it is the r that solves Σ_forward σ(w −
-    r + m) = Σ_reverse ω σ(w + r − m), with m = log(n_reverse / n_forward). For two models without
-    annealing between them, `forward` holds F_0 − F_1 at states of the first model and `reverse` F_1
-    − F_0 at states of the second.
+    For log weights w of annealing runs in both directions, the estimate is the r that solves
+    Σ_forward σ(w − r + m) = Σ_reverse ω σ(w + r − m), with m = log(n_reverse / n_forward). For two
+    models without annealing between them, `forward` holds F_0 − F_1 at states of the first model
+    and `reverse` F_1 − F_0 at states of the second.
 
     Args:
         forward: log weights of forward runs, nats, shape (n_forward, ...).
@@ -94,7 +94,7 @@ def bennett_stderr(
 ) -> float:
     """Return the standard error of Bennett's ratio for independent annealing runs, to first order.
 
-    With f = σ(w − r + m) of forward and g = σ(w + r − m) of reverse annealing runs, its square is
+    With f = σ(w − r + m) for forward runs and g = σ(w + r − m) for reverse runs, its square is
 
         (⟨f²⟩/⟨f⟩² − 1)/n_forward + Σ ω² (g − ⟨g⟩)² / (⟨g⟩ Σ ω)²,    where ⟨g⟩ = Σ ω g / Σ ω
 
@@ -121,7 +121,7 @@ class Sandwich(NamedTuple):
         upper: the estimate of the reverse runs, on average above log Z if they start from exact
             draws.
         ess: Kish's effective number of chains, the minimum over the two directions.
-        groups: number of independent groups behind the interval.
+        groups: number of independent groups from which the interval is computed.
     """
 
     value: float
@@ -150,10 +150,10 @@ class Sandwich(NamedTuple):
 def sandwich(
     forward: np.ndarray, reverse: np.ndarray, groups: int, log_shares: np.ndarray | None = None
 ) -> Sandwich:
-    """Combine log weights of forward runs (mean weight Z) and reverse runs (mean weight 1/Z).
+    """Estimate log Z from log weights of forward runs (mean weight Z) and reverse runs (1/Z).
 
-    The interval is from the jackknife, but not narrower than for independent chains, since sixteen
-    groups determine their own spread only to within a fifth.
+    The interval comes from a jackknife over groups, but it is not narrower than for independent
+    chains, since sixteen groups determine their spread only to within about a fifth.
 
     Args:
         forward: log weights of forward runs, nats, group after group.
@@ -183,12 +183,12 @@ def smaller_effective_size(forward: np.ndarray, reverse: np.ndarray) -> float:
 def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return log Z of each model of a ladder minus log Z of the first, from states of all models.
 
-    With u_k(x) the free energy of state x under model k and n_k states drawn from model k,
+    If u_k(x) is the free energy of state x under model k, and n_k states were drawn from model k,
 
         Z_k = Σ_x e^(−u_k(x)) / Σ_l n_l e^(−u_l(x)) / Z_l
 
-    which is solved by minimising a convex function of the values log Z_k. Of all estimators that
-    use these states, it has the least asymptotic variance.
+    These equations are solved by minimising a convex function of the values log Z_k. Of all
+    estimators that use these states, this one has the least asymptotic variance.
 
     Args:
         energies: u, shape (models, states), nats; the order of the states does not matter.
@@ -203,8 +203,9 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
     n = np.asarray(counts, np.float64)
     if u.ndim != 2 or n.shape != u.shape[:1] or n.sum() != u.shape[1] or (n < 0).any():
         raise InputError(
-            "energies: expected shape (models, states), and counts with one number of states per"
-            f" model that add up to all states; got {u.shape} and {n.shape}, {n.sum():g} states."
+            "energies: expected shape (models, states), with counts of shape (models,) that add up"
+            f" to the number of states; got {u.shape}, with counts of shape {n.shape} and sum"
+            f" {n.sum():g}."
         )
     from scipy.optimize import minimize  # imported here because it takes a third of a second
 
@@ -241,11 +242,11 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
 def ladder_log_z(up: np.ndarray, down: np.ndarray) -> Estimate:
     """Return log Z of the last model of a ladder minus log Z of the first, from its replicas.
 
-    It is the sum of Bennett's ratios between neighbours. The standard error is from a jackknife
-    that leaves out one column of replicas at a time; this accounts for all correlations within a
-    column, in time and through swaps. Each ratio without a column is computed by one Newton step
-    from the ratio r of all columns: with f = σ(w − r) for states of the lower model and g = σ(w +
-    r) for states of the upper model,
+    The estimate is the sum of Bennett's ratios between neighbours. The standard error comes from a
+    jackknife that leaves out one column of replicas at a time; this accounts for all correlations
+    within a column, in time and through swaps. Each ratio without a column is computed by one
+    Newton step from the ratio r of all columns: with f = σ(w − r) for states of the lower model and
+    g = σ(w + r) for states of the upper model,
 
         r without c = r − Σ_c (f − g) / Σ_others [f (1 − f) + g (1 − g)].
 

@@ -21,7 +21,7 @@ class LogZOfRows(NamedTuple):
 
     Attributes:
         mean: the weighted mean over rows, with its interval.
-        of_row: log Z for each row, nats, shape (n,).
+        of_row: log Z for each row, in nats, shape (n,).
     """
 
     mean: LogZ
@@ -96,8 +96,8 @@ def check_lengths_known(rbm: RBM, missing: int) -> None:
     """Raise InputError if rows have missing values and the model takes their lengths as given."""
     if missing and takes_lengths(rbm.visible):
         raise InputError(
-            f"data: {rbm.visible} takes the length of a row as given, which is not known if counts"
-            " are missing (NaN)."
+            f"data: expected rows without missing counts (NaN), since {rbm.visible} takes the"
+            " length of a row as given; got missing counts."
         )
 
 

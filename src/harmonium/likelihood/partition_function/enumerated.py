@@ -34,12 +34,13 @@ FLOAT64 = 1e-13  # relative rounding error of a sum in float64
 
 @dataclass(frozen=True)
 class Enumerated(AbstractLogZ):
-    """log Z = log Σ_x e^(−F(x)) over the smaller discrete layer, in chunks.
+    """log Z = log Σ_x e^(−F(x)), summed in chunks over the states x of the smaller discrete layer.
 
-    Few states are summed in float64. For many states, energies are computed in float32, and
-    rounding is corrected by adding log ⟨e^(F − F′)⟩ over states drawn in proportion to their terms,
-    with F′ in float64. The 95 % interval of log Z is the confidence interval of this mean. Sums of
-    chunks are added in float64 on the host, and memory does not grow with the number of states.
+    Few states are summed in float64. For many states, energies are computed in float32, and the
+    rounding error is corrected by adding log ⟨e^(F − F′)⟩ over states drawn in proportion to their
+    terms, with F′ in float64. The 95 % interval of log Z is the confidence interval of this mean.
+    The sums of all chunks are added in float64 on the host, and memory use does not grow with the
+    number of states.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -64,8 +65,8 @@ class Enumerated(AbstractLogZ):
         if summed is None or states > 2**LARGEST_LOG2_STATES:
             raise InputError(
                 f"Exact log Z of {rbm}: expected a discrete layer with at most"
-                f" 2^{LARGEST_LOG2_STATES} joint states."
-                " Omit the method, or choose 'annealed'."
+                f" 2^{LARGEST_LOG2_STATES} joint states; got none;"
+                " omit the method, or choose 'annealed'."
             )
         method = f"exact, {states:,} states"
         if states * (summed.visible.size + summed.hidden.size) <= MOST_IN_FLOAT64:
@@ -112,8 +113,9 @@ def _log_sums_of_chunks(summed: RBM, progress: Callable[[float], Any]) -> np.nda
 def _rounding(summed: RBM, log_sums: np.ndarray, value: float) -> tuple[float, float]:
     """Return the float32 correction of log Z, log ⟨e^(F − F′)⟩ over DRAWS states, and its error.
 
-    The states are drawn from p of the float32 sum: first a chunk, then a state in it. The error is
-    two standard errors of the mean, and never below the rounding of float64.
+    The states are drawn in proportion to their terms in the float32 sum: first a chunk, then a
+    state in it. The error is two standard errors of the mean, but at least the rounding error of
+    float64.
     """
     rows, _ = chunk_plan(summed)
     rng = np.random.default_rng(0)
@@ -137,7 +139,7 @@ def _rounding(summed: RBM, log_sums: np.ndarray, value: float) -> tuple[float, f
 def _log_sums(summed: RBM, rows: int, first: jax.Array, count: int) -> tuple[Array, Array]:
     """Return each chunk's largest −F, and the log of its sum of e^(−F) relative to that term.
 
-    Adding both in float32 would limit log Z to seven digits: 5e-4 in 5,000.
+    Adding the two in float32 would limit log Z to seven digits, an error of 5e-4 in 5,000.
     """
 
     def parts(chunk: Array) -> tuple[Array, Array]:
@@ -175,7 +177,7 @@ def chunk_plan(summed: RBM, entries: int = ENTRIES_AT_ONCE) -> tuple[int, int]:
     """Return (rows per chunk, number of chunks) for a sum over `summed.visible`."""
     count = summed.visible.n_states
     if count is None:
-        raise InputError(f"{summed.visible}: its states are continuous and cannot be enumerated.")
+        raise InputError(f"Enumeration: expected a discrete layer; got {summed.visible}.")
     rows = min(count, max(1, entries // summed.widest))
     return rows, math.ceil(count / rows)
 
@@ -202,7 +204,7 @@ def log_z(rbm: RBM) -> Float[Array, ""]:
     """
     summed = enumerable(rbm)
     if summed is None:
-        raise InputError(f"{rbm}: log Z can be enumerated only if a layer is discrete.")
+        raise InputError(f"Exact log Z: expected an RBM with a discrete layer; got {rbm}.")
     rows, chunks = chunk_plan(summed)
     return jax.nn.logsumexp(partial_log_z(summed, rows, 0, chunks))
 

@@ -1,9 +1,9 @@
 """log Z for all lengths of documents at once, by annealing along the length.
 
 A model that takes a row's length D as given has one log Z for each D. In F(h) the length acts as an
-inverse temperature: Γ_v = D L(h). Chains of hidden states that start with no words, when the hidden
-units are independent, and receive one word after another pass through the models of all lengths.
-One annealing run therefore estimates log Z for all lengths.
+inverse temperature: Γ_v = D L(h). Chains of hidden states start with no words, when the hidden
+units are independent, and receive one word after another; they thus pass through the models of all
+lengths. One annealing run therefore estimates log Z for all lengths.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def log_z_of_lengths(
     Long rows prefer hidden states that are rare for short rows, and chains do not reach these
     states in time. At the ends of segments, the chains of each of 16 independent groups are
     therefore resampled by weight. The value is the sum of Bennett's ratios over the segments, with
-    a jackknife interval over groups. Its checks are the estimates from each direction: for forward
-    runs, E[Π_s mean_group e^w_s] = Z_D / Z_0, and for reverse runs, the estimate from whole runs
-    divided by the estimate from their first part, down to D.
+    a jackknife interval over groups. The value is checked against the estimates from each
+    direction: for forward runs, E[Π_s mean_group e^w_s] = Z_D / Z_0, and for reverse runs, the
+    estimate from whole runs divided by the estimate from their first part, down to D.
 
     Args:
         rbm: the model.
@@ -132,7 +132,7 @@ class _Round(NamedTuple):
 
     @property
     def lost(self) -> float:
-        """The total work dissipated in both directions, nats."""
+        """The total work dissipated in both directions, in nats."""
         return -float((self.forward + self.reverse).sum(0).mean())
 
 
@@ -171,7 +171,7 @@ class _Runs:
     def _through(
         self, v: Array, steps: np.ndarray, *, reverse: bool = False
     ) -> tuple[Array, np.ndarray]:
-        """Anneal through all segments in one direction; return log weights in ascending order."""
+        """Anneal through all segments in one direction; return log weights in order of length."""
         key = self._next_key()
         direction = -1 if reverse else 1
         gains = []

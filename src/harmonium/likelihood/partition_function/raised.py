@@ -24,7 +24,7 @@ PILOT_STEPS = 3  # number of steps per segment
 
 
 class Raised(NamedTuple):
-    """Log-likelihood of rows under the annealed model, nats per row.
+    """Log-likelihood of rows under the annealed model, in nats per row.
 
     Attributes:
         value: mean over rows.
@@ -62,18 +62,18 @@ def raise_log_likelihood(
     steps: int = 1_024,
     path: AbstractPath | None = None,
 ) -> Raised:
-    """Return the log-likelihood of rows under the distribution of forward annealing.
+    """Return the log-likelihood of rows under the distribution that forward annealing generates.
 
     Forward annealing is itself a generative model, the annealed model: draws of a base model are
-    annealed to the RBM by one sweep per step. Its log-likelihood of a row is estimated by reverse
-    runs from that row, after one sweep at t = 1,
+    annealed to the RBM by one sweep per step. The log-likelihood of a row under this model is
+    estimated by reverse runs from the row, after one sweep at t = 1,
 
-        log p̂(v) = −F(v) + log mean e^w,
+        log p̂(v) = −F(v) + log mean e^w.
 
-    where w is the log weight of a reverse run, which estimates −log Z. The estimate is on average
-    *below* log p of the annealed model, which is close to the RBM if annealing is slow enough. It
-    is thus, on average, a conservative score of test rows, but not a bound on the RBM's own
-    log-likelihood.
+    Here w is the log weight of a reverse run, which estimates −log Z. The estimate is on average
+    *below* log p of the annealed model, which is close to the RBM if annealing is slow enough. The
+    estimate is thus, on average, a conservative score of test rows, but not a bound on the RBM's
+    own log-likelihood.
 
     Args:
         rbm: the model.

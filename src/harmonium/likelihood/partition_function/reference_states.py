@@ -2,7 +2,8 @@
 
 An annealed estimate covers only the regions that its chains reach. Reference states have a
 different origin, and each represents a fraction of the model's mass. Reverse runs start at some of
-them. If such a run costs far more than log Z, forward chains hardly reach its start.
+these states. If the log weight of such a run is far below −log Z, forward chains hardly reach its
+start.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ COVERED = 0.9
 
 
 class ReferenceStates(NamedTuple):
-    """States with the fractions of the mass that they represent.
+    """Reference states, each with the fraction of their total mass that it represents.
 
     Attributes:
         source: the origin of the states, as text.
@@ -69,8 +70,8 @@ class ReferenceStates(NamedTuple):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Choose n states: the states least similar to known states, and a sample of the rest.
 
-        An unknown region of low mass contains few of the states. A random sample of n would often
-        miss them, but they are the farthest from all known states.
+        An unknown region of low mass contains few of these states. A random sample of n states
+        would often miss these few, but they are the farthest from all known states.
 
         Args:
             known: visible states, shape (m, visible).
@@ -100,8 +101,8 @@ class ReferenceStates(NamedTuple):
 def covered(known: np.ndarray, others: np.ndarray) -> float:
     """Return the fraction of known states with a nearby state among the others.
 
-    A state is nearby if it is nearer than all but a few known states; among equally many draws from
-    the same distribution, there is nearly always such a state.
+    A state counts as nearby if only a few other known states are nearer; among equally many draws
+    from the same distribution, there is nearly always such a state.
     """
     near = np.sort(_distances(known, known), axis=1)[:, min(NEIGHBOURS, len(known) - 1)]
     rounding = 1e-5 * known.shape[1]  # equal states have a distance of about 0
@@ -133,8 +134,9 @@ def quenched(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"
 def _random_states(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
     """Return states from which short chains reach many different modes.
 
-    Half are drawn given hidden states without inputs or biases, so that a single hidden unit can
-    lead to its own pattern; the others are visible states without inputs or biases.
+    Half of the states are drawn given states of hidden units without inputs or biases, so that a
+    single hidden unit can lead to its own pattern; the other half are states of visible units
+    without inputs or biases.
     """
     key_h, key_given, key_v = split(key, 3)
     h = rbm.hidden.base().sample_without_inputs((n - n // 2,), key=key_h)

@@ -45,7 +45,8 @@ class _Ladder(NamedTuple):
     Attributes:
         estimate: log Z.
         warnings: reasons not to rely on the estimate.
-        ends: other estimates from the same replicas: lower, upper, and from each half.
+        ends: other estimates from the same replicas: lower, upper, and one from each half of the
+            run.
         report: statistics of the replicas' movement along the ladder.
     """
 
@@ -60,21 +61,22 @@ class Exchanged(AbstractLogZ):
     """log Z by replica exchange from independent models, with Bennett's ratios between neighbours.
 
     log Z of the model minus log Z of the base is the sum of Bennett's ratios between neighbouring
-    models. Columns of replicas are independent, so the 95 % interval is a jackknife that leaves out
-    one column at a time. The first half of a run is discarded. Runs are doubled until
+    models. Columns of replicas are independent, so the 95 % interval comes from a jackknife that
+    leaves out one column at a time. The first half of a run is discarded. Runs are doubled until
 
         the interval is narrower than ± tolerance,
         every pair accepts at least a tenth of its swaps,
         the replicas of a column made at least five round trips on average in the counted part,
         both halves of the counted part agree, at a level of 0.001,
 
-    or the time is up. Two ladders run side by side, both spaced by a pilot run: one of temperatures
-    from the neutral model (zero biases and weights), and one from the independent-units model with
-    the moments of short chains. The latter usually has the smaller barrier, but it misses all modes
-    that short chains miss, while its replicas still move freely along the ladder. A missed mode
-    makes a ladder's log Z too small. If the two ladders clearly disagree (p < 0.00001), the result
-    is therefore from the ladder with the larger log Z; if they agree (p > 0.001), from the ladder
-    with the smaller barrier; in between, the runs continue.
+    or the time limit is reached. Two ladders run side by side, both spaced by a pilot run: one of
+    temperatures from the neutral model (zero biases and weights), and one from the
+    independent-units model with the moments of short chains. The second ladder usually has the
+    smaller barrier, but it misses all modes that short chains miss, even though its replicas move
+    freely along the ladder. A missed mode makes a ladder's log Z too small. If the two ladders
+    clearly disagree (p < 0.00001), the result is therefore from the ladder with the larger log Z;
+    if they agree (p > 0.001), from the ladder with the smaller barrier; in between, the runs
+    continue.
 
     A mode that the replicas of neither ladder find cannot be detected.
 
@@ -82,7 +84,7 @@ class Exchanged(AbstractLogZ):
         chains: number of independent columns of replicas, at least 8.
         sampler: a ladder from an independent model, used unchanged instead of both ladders.
         tolerance: nats, the largest accepted half-width of the interval.
-        seconds: time limit after which a run is not doubled.
+        seconds: time limit after which the run is not doubled again.
 
     Raises:
         InputError: a number is out of range.
@@ -181,7 +183,7 @@ def carried_log_z(
     if v.ndim != 3 or (v.shape[0], v.shape[2]) != expected:
         raise InputError(
             f"state: expected replicas of {expected[0]} models with {expected[1]} columns, as"
-            f" `fit.state.gradient` of this ladder holds; got shape {v.shape}."
+            f" in `fit.state.gradient` after training with this ladder; got shape {v.shape}."
         )
     _check_numbers(v.shape[1], tolerance, 1.0)
     run = LadderRun(rbm, sampler, state, key=checked_key(key))
@@ -237,7 +239,7 @@ def _under_all(path: AbstractPath, times: Array, v: Array) -> Float[Array, "mode
 
 
 def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
-    """Estimate log Z from a run without its first part (a fraction `first`), with all warnings."""
+    """Estimate log Z from a run after discarding the fraction `first`, and collect all warnings."""
     base = float(run.sampler.path_to(run.rbm).log_z_of_base)
     gains = run.gains(first)
     report = run.report(first)

@@ -32,8 +32,7 @@ class AnnealingSchedule(NamedTuple):
     """A path and the ends of its segments; every segment has the same number of steps.
 
     Attributes:
-        path: the models.
-        times: positions from 0 to 1, shape (segments + 1,).
+        path: the path of models. times: positions from 0 to 1, shape (segments + 1,).
     """
 
     path: AbstractPath
@@ -47,10 +46,11 @@ class AnnealingSchedule(NamedTuple):
     def respaced(self, *gains: np.ndarray) -> AnnealingSchedule:
         """Space the segments so that all contribute equally to the variance of the total work.
 
-        Segment b contributes C_b = cov(w_b, Σ w). This includes correlations between segments:
-        if chains mix slowly, the work in one segment is correlated with the work in the next. Since
-        C scales with the square of a segment's length, lengths are measured by √C. C is bounded
-        from below by a fifth of the segment's variance, because covariances are noisy.
+        With log weights w_b, segment b contributes C_b = cov(w_b, Σ w). This includes correlations
+        between segments: if chains mix slowly, the work in one segment is correlated with the work
+        in the next. Since C scales with the square of a segment's length, lengths are measured by
+        √C. C is bounded from below by a fifth of the segment's variance, because covariances are
+        noisy.
 
         Args:
             gains: log weights of each segment in the order of the schedule, shape (segments, n),
@@ -73,7 +73,7 @@ class AnnealingSchedule(NamedTuple):
     def last_step(self, rbm: RBM, v: Float[Array, "n visible"]) -> np.ndarray:
         """Return F under the path's last model minus F under the target model `rbm`, shape (n,).
 
-        It is the log weight of one more step, and 0 if the two models are the same.
+        The difference is the log weight of one more step, and is 0 if the two models are the same.
         """
         return fetched(_last_step(self.path, rbm, v)).astype(np.float64)
 
@@ -160,7 +160,7 @@ class FinalStates(NamedTuple):
 def resampled_states(
     final_states: Sequence[FinalStates], n: int, groups: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw n states from final states by systematic resampling with their weights.
+    """Draw n of the final states by systematic resampling, in proportion to their weights.
 
     Each group draws from its own part of every set of final states, so that groups stay
     independent. The sets contribute in proportion to their effective sizes, since all estimate
@@ -211,7 +211,7 @@ swept = compiled(after_sweeps)
 
 @compiled
 def base_from_data(rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> Heating:
-    """Return the path from the independent-units model with the moments of v and of drawn h."""
+    """Return the path from the independent-units model with the moments of v, and of h given v."""
     hidden = rbm.hidden.fit_moments(rbm.sample_h_from_v(v, key=key))
     return Heating(rbm.visible.fit_moments(v), hidden, rbm)
 
@@ -229,7 +229,8 @@ def base_from_moments(
 def usual_bases(rbm: RBM, *, key: PRNGKeyArray) -> list[AbstractPath]:
     """Return the paths from bases that need no data.
 
-    The first base has the moments of short chains, and is close to the model. The second is the
-    neutral model, which is broad, and from which chains find modes that no short chain reaches.
+    The first base has the moments of short chains, and is close to the model. The second base is
+    the neutral model, which is broad, so that chains from it find modes that no short chain
+    reaches.
     """
     return [base_from_moments(rbm, key=key), Heating.from_neutral(rbm)]

@@ -1,1 +1,1 @@
-"""Evaluation of a model: one class for each block of scores, and the loop over the blocks."""
+"""The parts of the evaluation of a model, with one class for each block of scores."""

@@ -1,4 +1,4 @@
-"""The base class of the blocks of an evaluation, which measure, write JSON, print and draw."""
+"""The base class for the blocks of an evaluation, which measure, export and print scores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_ROWS = "no rows; name them as DATA"
 
 
 class AbstractBlock(ABC):
-    """A block of an evaluation; an instance is the block's result, a frozen dataclass.
+    """A block of scores in an evaluation; an instance, a frozen dataclass, holds the scores.
 
     Attributes:
         name: the block's key in the JSON.
@@ -54,11 +54,11 @@ class AbstractBlock(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return the result in JSON types; numbers may be infinite or NaN."""
+        """Return the result as JSON types, except that numbers may be infinite or NaN."""
 
     @abstractmethod
     def lines(self) -> list[Line]:
-        """Return the result as lines of the table."""
+        """Return the result as lines of the printed table."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class NotKnown:
         return {"not_known": self.reason}
 
     def lines(self) -> list[Line]:
-        """Return the reason as a line of the table."""
+        """Return the line of the printed table that gives the reason; [] if `title` is empty."""
         return [(self.title, "not known", f"{self.reason}.")] if self.title else []
 
 
@@ -108,7 +108,7 @@ class RowMean:
 
     @property
     def precision(self) -> str:
-        """A description of the standard error and the rows."""
+        """The standard error of the mean and the number of rows, as text."""
         error = "" if self.n_rows == 1 else f"± {figures(self.stderr_rows, 2)} over "
         return f"{error}{count_of(self.n_rows, row_noun(self.rows))}"
 
@@ -118,7 +118,7 @@ class RowMean:
 
 
 def scored_rows(target: Target, most: int) -> tuple[np.ndarray, str]:
-    """Return up to `most` of the rows to score, in the user's coding, and the name of their part.
+    """Return up to `most` of the rows to score, in the user's coding, and their part's name.
 
     Raises:
         NotMeasuredError: there are no rows.
@@ -134,7 +134,7 @@ def row_noun(rows: str) -> str:
 
 
 def figures(number: float | None, digits: int = 3) -> str:
-    """Format a number with this many significant digits, or as "unknown" if it is not finite."""
+    """Format a number with `digits` significant digits, or as "unknown" if it is not finite."""
     if number is None or not math.isfinite(number):
         return "unknown"
     return f"{number:#.{digits}g}".rstrip(".")

@@ -1,4 +1,4 @@
-"""How fast Gibbs chains of a model mix, and whether the model was trained at equilibrium."""
+"""Measure how fast a model's Gibbs chains mix, and whether training was at equilibrium."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def _autocorrelations(plot: Any, target: Target) -> Any:
 
 @dataclass(frozen=True)
 class Mixing(AbstractBlock):
-    """The mixing time of Gibbs chains of the model, in sweeps.
+    """The relaxation time of Gibbs chains of the model, in sweeps.
 
     Attributes:
-        mixing: the measured mixing times.
+        mixing: the measured relaxation times and the comparison of chains.
     """
 
     name = "mixing"
@@ -50,7 +50,7 @@ class Mixing(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> Mixing:
-        """Measure mixing with chains, half of which start at rows if rows are available."""
+        """Measure how fast chains mix; half of them start at rows of data, if there are any."""
         name = "train" if "train" in target.parts else target.name
         target.mixing = mixing(
             target.rbm,
@@ -86,7 +86,7 @@ class Mixing(AbstractBlock):
 
 @dataclass(frozen=True)
 class Equilibrium(AbstractBlock):
-    """Whether a run was trained at equilibrium, judged by its persistent chains and its model.
+    """Whether a run was trained at equilibrium, judged from its persistent chains and model.
 
     Attributes:
         report: the result of the check.
@@ -105,7 +105,7 @@ class Equilibrium(AbstractBlock):
         """Check whether the final chains of the run are at equilibrium.
 
         Raises:
-            NotMeasuredError: the target is a model without a run.
+            NotMeasuredError: the model is a file, not the folder of a run.
             InputError: the run's rows or checkpoint cannot be read.
         """
         if not is_run(target.options.run):
@@ -146,7 +146,7 @@ class Equilibrium(AbstractBlock):
 
 
 def _mixing_json(mixing: diagnostics.Mixing) -> dict[str, Any]:
-    """Return a measurement of mixing in JSON types, without the curves."""
+    """Return a measurement of mixing as JSON types, without the autocorrelation curves."""
     return {
         "relaxation": mixing.relaxation,
         "resolved": mixing.resolved,

@@ -1,4 +1,4 @@
-"""The first part of an evaluation: log Z, and the log-likelihood of rows."""
+"""Compute the first part of an evaluation: log Z, and the log-likelihood of rows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def likelihood(
 
 
 def likelihood_lines(score: ScoreSummary | None) -> list[Line]:
-    """Return a log-likelihood as lines of the table."""
+    """Return a log-likelihood, and those of simpler models, as lines of the printed table."""
     if score is None:
         return [("log-likelihood", "not known", "no rows; name them as DATA.")]
     warning = "" if score.converged else "; NOT converged: do not quote it"
@@ -78,7 +78,7 @@ def likelihood_lines(score: ScoreSummary | None) -> list[Line]:
 
 
 def log_z_lines(log_z: LogZSummary) -> list[Line]:
-    """Return log Z as lines of the table."""
+    """Return log Z, with its interval and diagnostics, as lines of the printed table."""
     lines = [("log Z", f"{nats(log_z.value, 4)} nats", log_z.method)]
     if log_z.low == log_z.high:
         return lines
@@ -95,7 +95,7 @@ def log_z_lines(log_z: LogZSummary) -> list[Line]:
 
 
 def annealing_picture(plot: Any, target: Target) -> Any:
-    """Draw the log weights of the annealing runs.
+    """Plot the log weights of the annealing runs that estimated log Z.
 
     Raises:
         NotMeasuredError: log Z was not estimated by annealing.

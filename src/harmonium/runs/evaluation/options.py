@@ -31,7 +31,7 @@ class EvaluationConfig:
     """The options of `harmonium evaluate`, as described in its help.
 
     Attributes:
-        text: how the text file of DATA is read.
+        text: the options for reading DATA, if it is a text file.
     """
 
     run: Annotated[str, Argument("A run folder or a model.", "RUN")]
@@ -80,7 +80,7 @@ class EvaluationConfig:
     source: Source = None
 
     def __post_init__(self):
-        """Check each option on its own; options that depend on the model are checked later.
+        """Check the options that can be checked without the model; others are checked later.
 
         Raises:
             InputError: an option is invalid; the message says what was expected and what to do.
@@ -88,13 +88,13 @@ class EvaluationConfig:
         check_options(self)
         if self.source is not None and self.data is not None:
             raise InputError(
-                f"--source: expected the rows of the run's own source; got DATA {self.data} too;"
-                " leave --source or DATA out."
+                f"--source: expected no DATA with --source; got DATA {self.data}; leave one of the"
+                " two out."
             )
         if self.text.given and self.data is None:
             raise InputError(
-                f"--{next(iter(self.text.given))}: expected a file of rows as DATA; got none;"
-                " leave it out: a run's own rows are read as the run read them."
+                f"--{next(iter(self.text.given))}: expected a text file as DATA; got none; leave"
+                " out this option: a run's own rows are read with the options of the run."
             )
         if self.method == "tempered":
             if self.chains is not None:
@@ -102,7 +102,7 @@ class EvaluationConfig:
             if self.steps is not None:
                 raise InputError(
                     f"--steps {self.steps}: expected no --steps with --method tempered; got both;"
-                    " give --seconds instead."
+                    " limit the time with --seconds instead."
                 )
         if self.pictures is not None:
             from ..writing import check_folder
@@ -110,6 +110,7 @@ class EvaluationConfig:
             name = f"--pictures {self.pictures}"
             if self.quick:
                 raise InputError(
-                    f"{name}: expected no --quick, which draws none; got both; leave --quick out."
+                    f"{name}: expected no --quick, which draws no pictures; got both; leave one of"
+                    " the two out."
                 )
             check_folder(name, Path(self.pictures))

@@ -1,4 +1,4 @@
-"""The pictures of an evaluation, as PNG files in a folder that the user names."""
+"""Write the pictures of an evaluation, as PNG files in a folder named by the user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .target import Target
 
 @dataclass(frozen=True)
 class Pictures:
-    """The picture files that were written, and by name the reasons why others were not."""
+    """The picture files that were written, and the reason why each other picture was not."""
 
     written: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -21,7 +21,7 @@ class Pictures:
     def draw(
         self, pictures: Iterable[Picture], target: Target, folder: Path, progress: ReportProgress
     ) -> None:
-        """Write pictures to a folder, which is created if needed; no file is left half-written.
+        """Draw pictures and write them to a folder, which is created if needed.
 
         Args:
             pictures: names of files, each with the function that draws the picture.
@@ -44,7 +44,7 @@ class Pictures:
             progress((number + 1) / len(pictures))
 
     def lines(self) -> list[str]:
-        """Return the lines to print below the table."""
+        """Return lines, to print below the table, that list the pictures."""
         lines = [f"  {path}" for path in self.written]
         lines += [f"  no {name}: {reason}." for name, reason in self.left_out.items()]
         return ["", "pictures", *lines] if lines else []

@@ -1,4 +1,4 @@
-"""How well a model predicts units from other units, v from h, unseen rows, and table columns."""
+"""Measure how well a model predicts single units, reconstructs rows, and generalises."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STANDARD_ERRORS = 2.0  # a gap is reported only if it exceeds this many standard
 
 @dataclass(frozen=True)
 class PseudoLikelihood(AbstractBlock):
-    """The mean over rows of Σ_i log p(v_i | all other units), exact.
+    """The pseudo-log-likelihood: the mean over rows of Σ_i log p(v_i | all other visible units).
 
     Attributes:
         mean: the mean over rows, in nats per row.
@@ -54,7 +54,7 @@ class PseudoLikelihood(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> PseudoLikelihood:
-        """Score the rows, or as many of them as can be scored in about five seconds.
+        """Score the rows, or only as many rows as can be scored in about five seconds.
 
         Raises:
             NotMeasuredError: there are no rows, or the visible units are not discrete.
@@ -80,11 +80,11 @@ class PseudoLikelihood(AbstractBlock):
 
 @dataclass(frozen=True)
 class Reconstruction(AbstractBlock):
-    """The mean squared error of reconstructing rows by v → mean h → mean v.
+    """The mean squared error of rows reconstructed as v → E[h | v] → E[v | h].
 
     Attributes:
-        error: the mean squared error per column, for the rows to score.
-        variance: the mean variance of the columns of the same rows.
+        error: the mean over the scored rows of the squared error per column.
+        variance: the variance of a column over the scored rows, averaged over columns.
     """
 
     name = "reconstruction"
@@ -120,7 +120,7 @@ class FreeEnergyGap(AbstractBlock):
 
     Attributes:
         learned: the mean free energy of training rows, in nats.
-        held_out: the mean free energy of rows that the model has not seen, in nats.
+        held_out: the mean free energy of rows on which the model was not trained, in nats.
     """
 
     name = "free_energy_gap"
@@ -132,7 +132,7 @@ class FreeEnergyGap(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> FreeEnergyGap:
-        """Compute the gap for the rows of a run.
+        """Compute the mean free energies of the training rows and held-out rows of a run.
 
         Raises:
             NotMeasuredError: training rows or held-out rows are not available.
@@ -155,7 +155,7 @@ class FreeEnergyGap(AbstractBlock):
 
     @property
     def stderr(self) -> float:
-        """The standard error of the gap, from two means over independent rows."""
+        """The standard error of the gap, which is the difference of two independent means."""
         return float(np.hypot(self.held_out.stderr_rows, self.learned.stderr_rows))
 
     def to_json(self) -> dict[str, Any]:
@@ -182,10 +182,10 @@ class FreeEnergyGap(AbstractBlock):
 
 @dataclass(frozen=True)
 class PredictedColumns(AbstractBlock):
-    """How well each column of a table is predicted from the other columns.
+    """How well the model predicts each column of a table from the other columns.
 
     Attributes:
-        rows: the name of the scored part of the rows.
+        rows: the name of the part of the rows that is scored, such as "test".
         columns: the score of each column.
     """
 
@@ -198,7 +198,7 @@ class PredictedColumns(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> PredictedColumns:
-        """Measure how well each column is predicted, on the rows to score.
+        """Measure how well each column is predicted, averaged over the rows to score.
 
         Raises:
             NotMeasuredError: the rows do not belong to a table.

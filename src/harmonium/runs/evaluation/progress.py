@@ -28,7 +28,7 @@ T = TypeVar("T")
 class EvaluationProgress:
     """A context manager that runs stages, so that a failed stage does not affect the others.
 
-    Progress goes to the display's console: a bar on a terminal, lines in a pipe.
+    Progress is shown on the console of `display`: as a bar on a terminal, else as lines.
 
     Attributes:
         seconds: running time of each stage, by its name.
@@ -55,13 +55,13 @@ class EvaluationProgress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Remove the live display, so that the table can be printed in its place."""
+        """Remove the live display, so that the table takes its place on the terminal."""
         self.bar.stop()
 
     def run(
         self, stage: str, compute: Callable[[ReportProgress], T], at_most: float | None = None
     ) -> T:
-        """Run a stage and return its result; errors propagate.
+        """Run a stage and return its result; an error ends the evaluation.
 
         Args:
             stage: the name of the stage.
@@ -89,7 +89,7 @@ class EvaluationProgress:
         at_most: float | None = None,
         title: str = "",
     ) -> T | NotKnown:
-        """Run a stage; return its result or, if it fails, a placeholder with title and reason."""
+        """Run a stage; return its result or, if it fails, a placeholder with the reason."""
         if self.interrupted:
             return NotKnown(title, "interrupted")
         try:

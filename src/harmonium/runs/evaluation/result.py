@@ -1,4 +1,4 @@
-"""A whole evaluation, as written in JSON, printed, and shown in a run's report."""
+"""The complete result of an evaluation, and its forms: JSON, a printed table, and a report."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Evaluation:
         return [head, f"scored on {rows}", *(f"  {note}" for note in self.target.notes)]
 
     def sections(self) -> list[list[Line]]:
-        """Return the lines of the table, as one list for each group of blocks."""
+        """Return the table as lists of lines, one list for each group of blocks."""
         sections = [likelihood_lines(self.log_likelihood), log_z_lines(self.log_z)]
         for group in GROUPS:
             results = [self.blocks[block.name] for block in group]
@@ -92,11 +92,11 @@ class Evaluation:
 
     @property
     def table(self) -> EvaluationTable:
-        """The table for the report of the run."""
+        """The table in the form in which the report of the run shows it."""
         return EvaluationTable(heads=self.heads()[1:], sections=self.sections())
 
     def show(self, display: Display) -> None:
-        """Print the evaluation as a table that a person can read and cite."""
+        """Print the evaluation as a table, with the lines above it and the list of pictures."""
         for line in self.heads():
             display.say(line)
         grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))

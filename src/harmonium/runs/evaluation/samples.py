@@ -1,4 +1,4 @@
-"""How samples of the model compare with data."""
+"""Compare samples of a model with rows of data."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SAMPLES = 1_000
 
 
 def _both(target: Target) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples and the training rows or, if these are unknown, the rows to score."""
+    """Return samples, and the training rows or, if those are unknown, the rows to score."""
     if target.samples is None or target.name is None:
         raise NotMeasuredError(NO_ROWS if target.name is None else "there are no samples")
     names = target.learned_and_held_out or (target.name, None)
@@ -59,7 +59,7 @@ def _means(plot: Any, target: Target) -> Any:
 
 @dataclass(frozen=True)
 class SampleQuality(AbstractBlock):
-    """Scores of samples, each alongside the score of a perfect sampler.
+    """Scores of samples from the model, each compared with the score of a perfect sampler.
 
     Attributes:
         drawn: the samples.
@@ -86,10 +86,10 @@ class SampleQuality(AbstractBlock):
 
     @classmethod
     def measure(cls, target: Target, progress: ReportProgress) -> SampleQuality:
-        """Draw samples, and compare them with the training rows or, if unknown, the scored rows.
+        """Draw samples; compare them with the training rows or, if unknown, with the scored rows.
 
         Raises:
-            NotMeasuredError: there are no rows, or the draws overflow.
+            NotMeasuredError: there are no rows, or values of the samples are not finite.
         """
         if target.name is None:
             raise NotMeasuredError(NO_ROWS)
@@ -149,7 +149,7 @@ class SampleQuality(AbstractBlock):
 
 
 def _with_given_of_rows(target: Target, name: str) -> RBM:
-    """Return the model; if it takes a part of rows as given, its samples have it from rows."""
+    """Return the model; if a part of each row is given, samples are drawn for given parts of rows."""
     visible = target.rbm.visible
     if not takes_given(visible):
         return target.rbm
@@ -159,7 +159,7 @@ def _with_given_of_rows(target: Target, name: str) -> RBM:
 
 
 def _scale(data: np.ndarray, states: np.ndarray, *, is_discrete: bool) -> np.ndarray:
-    """Return the number by which each column is divided for comparison; 1 for codes."""
+    """Return the scale of each column: its standard deviation if it is real-valued, else 1."""
     if is_discrete:
         return np.ones(data.shape[1])
     deviations = data.std(axis=0)

@@ -25,7 +25,7 @@ GIVEN = "given"  # the name of the only part if a file has no named parts
 
 @dataclass
 class Target:
-    """A model, its rows, and measurements that later blocks and pictures of an evaluation need.
+    """A model, the rows to score, and results that later blocks and pictures reuse.
 
     Attributes:
         rbm: the model.
@@ -62,12 +62,12 @@ class Target:
 
     @property
     def scored(self) -> Dataset | None:
-        """The rows that are scored, or None."""
+        """The rows to score; None if there are no rows."""
         return None if self.name is None else self.parts[self.name]
 
     @property
     def learned_and_held_out(self) -> tuple[str, str] | None:
-        """The names of the training rows and of the unseen rows; None if unknown."""
+        """The names of the training part and of a held-out part of the rows; None if unknown."""
         if not self.own or "train" not in self.parts:
             return None
         for name in (self.name, "validation", "test"):
@@ -76,13 +76,13 @@ class Target:
         return None
 
     def key_of(self, number: int) -> Any:
-        """Return the random key of the block with this index."""
+        """Return the random key of the block with index `number`."""
         return fold_in(key_of(self.options.seed), number)
 
     def rows(self, name: str, most: int) -> np.ndarray:
-        """Return up to `most` evenly spaced rows of a part, with grey levels drawn as 0 or 1 once.
+        """Return up to `most` evenly spaced rows of a part, always with the same binarisation.
 
-        Missing values are drawn from the model, given the observed values of their row.
+        Missing values are drawn from the model, given the observed values of the same row.
         """
         rows = self.parts[name].some(most).rows(key=self.key_of(0))
         if not self.parts[name].missing:
@@ -91,7 +91,7 @@ class Target:
 
 
 def target_of(rbm: RBM, options: EvaluationConfig) -> Target:
-    """Return a model with the rows on which it is scored.
+    """Return the target of an evaluation: the model and the rows chosen by the options.
 
     Raises:
         InputError: the rows cannot be read or are incompatible with the model.
@@ -130,7 +130,7 @@ def _rows_given(folder: RunFolder, data: str, rbm: RBM, options: EvaluationConfi
 
 
 def _chosen_part(part: str, parts: dict[str, Dataset], source: str) -> str:
-    """Return the name of the rows to score; by default test, else validation, else train."""
+    """Return the part of the rows to score: by default test, else validation, else train."""
     wanted = ("test", "validation", "train", GIVEN) if part == "auto" else (part,)
     for name in wanted:
         if name in parts:

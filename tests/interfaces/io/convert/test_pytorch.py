@@ -98,7 +98,7 @@ def test_half_precision_is_read():
 
 def test_a_square_w_is_not_guessed_at():
     state = to_torch(SQUARE, ("W", "v_bias", "h_bias"))
-    with pytest.raises(hm.InputError, match=r"whose sides differ.*; give transposed=True or False"):
+    with pytest.raises(hm.InputError, match=r"that is not square.*; give transposed=True or False"):
         from_torch(state)
     assert_same(from_torch(state, transposed=False), SQUARE)
     turned = from_torch(state | {"W": state["W"].T}, transposed=True)
@@ -127,8 +127,8 @@ NO_MODELS = [
     ({"W": W, "a": A, "b": B, "c": B}, "expected one W .* and one pair of biases"),
     ({"W": W, "weight": W, "a": A, "b": B}, "expected one W"),
     ({"x.W": W, "y.W": W, "a": A, "b": B}, "expected one W"),
-    ({"fc.weight": W, "fc.bias": A}, r"got the tensors 'fc.weight', 'fc.bias'; rename"),
-    ({}, "got the tensors none"),
+    ({"fc.weight": W, "fc.bias": A}, r"got tensors named: 'fc.weight', 'fc.bias'; rename"),
+    ({}, "got tensors named: none"),
     ({"W": W, "a": A, "b": A}, "W of shape"),
     ({"W": W * float("nan"), "a": A, "b": B}, "finite numbers in 'W'"),
     ({"W": W + 0j, "a": A, "b": B}, "a dense real tensor 'W'"),

@@ -58,6 +58,6 @@ def test_pairs_of_rows_and_labels_are_refused():
     tensorflow = pytest.importorskip("tensorflow")
     pairs = tensorflow.data.Dataset.from_tensor_slices((ROWS, LABELS)).batch(32)
     with pytest.raises(
-        hm.InputError, match="a tuple of length 2, such as rows and labels; yield only"
+        hm.InputError, match="a tuple of length 2, perhaps of rows and labels; yield only"
     ):
         len(hm.Stream(pairs))
