@@ -59,6 +59,7 @@ from .gradients import Trajectory as Trajectory
 from .gradients import WeightedSum as WeightedSum
 from .inference import ask as ask
 from .inference import condition as condition
+from .inference import forecast as forecast
 from .inference import impute as impute
 from .inference import sample as sample
 from .io import load as load

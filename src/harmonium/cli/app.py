@@ -19,6 +19,7 @@ from .compare import compare
 from .errors import sentence_of
 from .evaluate import evaluate
 from .export import export
+from .forecast import forecast
 from .impute import impute
 from .info import info
 from .output import Output, check_output, open_closed_streams, remembered_errors
@@ -61,6 +62,7 @@ for function, summary in (
     (sample, "Draw rows from a model."),
     (impute, "Fill in missing cells of a table."),
     (ask, "Ask how columns of a table are distributed."),
+    (forecast, "Forecast the next rows of a series."),
     (score, "Score rows of a table, or sequences."),
     (scan, "Score all single mutants of a sequence."),
     (contacts, "Find coupled sites of sequences."),

@@ -128,8 +128,12 @@ def cell_scores(
     log_p = np.full((len(rows), len(columns.modelled)), np.nan)
     guesses = []
     imputations: list[Imputation] = []
+    given = {part.name for part in columns.given_parts}
     for unit, column in enumerate(columns.modelled):
         means = np.full((len(rows), column.states or 1), np.nan)
+        if column.name in given:  # the model has no probability of given cells
+            guesses.append(_best_guesses(column, means))
+            continue
         for group in _completed(rbm, rows, unit, fold_in(key, unit)):
             if group.imputation is not None:
                 imputations.append(group.imputation)
@@ -188,9 +192,10 @@ def column_scores(
     learned = np.asarray(learned, float)
     scores = cell_scores(rbm, columns, rows, key=key)
     by_name = {}
+    given = {part.name for part in columns.given_parts}
     for unit, column in enumerate(columns.modelled):
         is_known = ~np.isnan(rows[:, unit])
-        if not is_known.any():
+        if not is_known.any() or column.name in given:
             continue
         own = rows[is_known, unit]
         log_p = scores.log_p[is_known, unit]

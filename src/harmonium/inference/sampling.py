@@ -16,9 +16,10 @@ from .._base.threefry import fold_in, split
 from ..data.parts import ENTRIES_AT_ONCE
 from ..errors import InputError, NotConvergedWarning, warn_user
 from ..layers import Clamped
-from ..layers.capabilities import is_conditional, takes_lengths
+from ..layers.capabilities import is_conditional, takes_given, takes_lengths
 from ..likelihood.missing.completing import FEWEST_CHAINS, complete
 from ..likelihood.missing.marginal import check_finite_given, encoded_rows, given_seen
+from ..likelihood.missing.rows import rows_of_given
 from ..path import path_to
 from ..rbm import RBM, checked_type
 from ..samplers import AbstractSampler
@@ -141,6 +142,15 @@ def drawn_rows(
             steps = math.ceil(DEFAULT_SWEEPS / sampler.sweeps_per_step)
     states = whole(_draw(rbm, sampler, count, whole_number(steps), key=key))
     return DrawnRows(rbm.visible.decode(states), True, UNCHECKED)
+
+
+def drawn_like(rbm: RBM, rows: np.ndarray, *, key: PRNGKeyArray) -> DrawnRows:
+    """Return as many draws as there are rows; each has what a model takes as given of its row."""
+    if is_conditional(rbm.visible):
+        return drawn_rows(rbm, 1, key=key, given=rows_of_given(rbm.visible, rows))
+    if takes_given(rbm.visible):
+        rbm = rbm.with_given_of(encoded_rows(rbm.visible, from_numpy(rows)))
+    return drawn_rows(rbm, len(rows), key=key)
 
 
 def _has_rows(rbm: RBM) -> bool:

@@ -289,7 +289,9 @@ def log_likelihood(
             "log_z: expected None, since each length of rows has its own log Z; got one log Z."
         )
     score = likelihood_from(energies, log_z, scored.note, scored.weights)
-    return _with_annealed(score, scored.of_seen, _fractions(scored.weights, len(energies)))
+    summed = "targets summed over" if is_conditional(rbm.visible) else "missing values"
+    fractions = _fractions(scored.weights, len(energies))
+    return _with_annealed(score, scored.of_seen, fractions, summed)
 
 
 class _ScoredRows(NamedTuple):
@@ -345,13 +347,13 @@ def _scored(rbm: RBM, dataset: Dataset, seconds: float, *, key: Any) -> _ScoredR
 
 
 def _with_annealed(
-    score: LogLikelihood, of_seen: RowEnergies, fractions: np.ndarray
+    score: LogLikelihood, of_seen: RowEnergies, fractions: np.ndarray, summed: str
 ) -> LogLikelihood:
     """Return the likelihood, with the uncertainty from annealing missing values included."""
     if not of_seen.annealed.any():
         return score
     below, above = of_seen.error_of_mean(fractions)
-    note = f"missing values by annealing both ways, within {max(below, above):.2g} nats"
+    note = f"{summed} by annealing both ways, within {max(below, above):.2g} nats"
     is_bounded = of_seen.is_from_bound
     if is_bounded.any():
         note += f", {int(is_bounded.sum()):,} rows by their mean-field bounds and the others' gaps"

@@ -11,6 +11,7 @@ import numpy as np
 from .._base.images import evenly_spaced, grey_scale
 from .._base.numerics import from_numpy
 from .._base.sharding import fetched
+from .._base.threefry import key_of
 from ..io.formats.native import described
 from ..likelihood.scoring import free_energies
 from ..rbm import RBM
@@ -54,7 +55,8 @@ def model_content(rbm: RBM, rows: np.ndarray) -> dict[str, Any]:
     known = rows[~np.isnan(rows).any(1)][:MOST_ROWS]
     if len(known):
         in_page = eqx.tree_at(lambda m: m.weights, rbm, from_numpy(rounded))
-        change = free_energies(in_page, known) - free_energies(rbm, known)
+        key = key_of(0)  # for a conditional model, whose sums may need annealing
+        change = free_energies(in_page, known, key=key) - free_energies(rbm, known, key=key)
         largest = float(np.abs(change - change.mean()).max())
         if largest == 0:
             rounding += ": differences of log p between rows do not change"

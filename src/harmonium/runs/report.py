@@ -12,7 +12,7 @@ import numpy as np
 from .._base.processes import by_first
 from .._base.threefry import fold_in, key_of
 from ..errors import InputError, NotFiniteError, count_of
-from ..inference.sampling import drawn_rows
+from ..inference.sampling import drawn_like
 from ..io.formats.base import write_whole
 from ..io.storage import load
 from ..rbm import RBM
@@ -79,7 +79,7 @@ def rows_to_show(rows: Rows, rbm: RBM, key: Any) -> Shown:
     """Return rows of data to show, and an equal number of samples of the model."""
     data = rows_of_data(rows, key)
     try:
-        drawn = drawn_rows(rbm, len(data), key=key)
+        drawn = drawn_like(rbm, data, key=key)
     except NotFiniteError:  # the report shows this in place of log Z
         return Shown(data, data[:0])
     doubt = "" if drawn.converged else f"Samples that are shown: {drawn.message}"

@@ -208,8 +208,8 @@ class Columns:
             if part.name in given and np.isnan(column).any():
                 row = int(np.flatnonzero(np.isnan(column))[0])
                 raise InputError(
-                    f"{label}: expected a value of the given column {part.name!r} in every row; got"
-                    f" an empty cell in row {row + 1}; fill it in, or drop the row."
+                    f"{label}: expected a value in each given column; got none in column"
+                    f" {part.name!r} of row {row + 1}; fill it in, or drop the row."
                 )
         return rows
 

@@ -177,7 +177,7 @@ class AbstractLogZ(ABC):
             NotFiniteError: Z is infinite, or parameters are not finite.
         """
         if is_conditional(rbm.visible):
-            return exact_result(0.0, "a sum or annealing for the given values of each row")
+            return exact_result(0.0, "normalised for the given values of each row")
         return self.compute(rbm, self.checked_key(rbm, key), progress or (lambda part: None))
 
     def checked_key(self, rbm: RBM, key: Any) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._base.numerics import from_numpy
 from ...evaluation import (
     MomentAgreement,
     Quality,
@@ -16,11 +15,8 @@ from ...evaluation import (
     sample_quality,
 )
 from ...evaluation.moments import states_of
-from ...inference.sampling import DrawnRows, drawn_rows
-from ...layers.capabilities import takes_given
-from ...likelihood.missing.marginal import encoded_rows
+from ...inference.sampling import DrawnRows, drawn_like
 from ...likelihood.scoring import free_energies
-from ...rbm import RBM
 from ..failures import NotMeasuredError
 from .base import (
     MOST_ROWS,
@@ -93,8 +89,10 @@ class SampleQuality(AbstractBlock):
         """
         if target.name is None:
             raise NotMeasuredError(NO_ROWS)
-        rbm = _with_given_of_rows(target, target.name)
-        drawn = drawn_rows(rbm, SAMPLES, key=target.key_of(3))
+        rbm = target.rbm
+        rows = target.rows(target.name, SAMPLES)
+        rows = rows[np.arange(SAMPLES) * len(rows) // SAMPLES]
+        drawn = drawn_like(rbm, np.asarray(rows), key=target.key_of(3))
         if not np.isfinite(drawn.rows).all():
             raise NotMeasuredError("the model's draws overflow: its parameters are too large")
         target.samples = drawn
@@ -146,16 +144,6 @@ class SampleQuality(AbstractBlock):
             ("  moments of samples, Pearson", "with data", comparison),
             *map(_line_of_moment, self.moments),
         ]
-
-
-def _with_given_of_rows(target: Target, name: str) -> RBM:
-    """Return the model; if a part of each row is given, samples are drawn for given parts of rows."""
-    visible = target.rbm.visible
-    if not takes_given(visible):
-        return target.rbm
-    rows = target.rows(name, SAMPLES)
-    rows = rows[np.arange(SAMPLES) * len(rows) // SAMPLES]
-    return target.rbm.with_given_of(encoded_rows(visible, from_numpy(np.asarray(rows))))
 
 
 def _scale(data: np.ndarray, states: np.ndarray, *, is_discrete: bool) -> np.ndarray:
