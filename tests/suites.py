@@ -64,6 +64,7 @@ def page(name: str) -> Suite:
 
 PAGES = (
     "deep",
+    "conditional",
     "defaults",
     "labels_and_missing_values",
     "likelihood",

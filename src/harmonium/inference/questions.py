@@ -130,6 +130,7 @@ def _row_of(columns: Columns, conditions: Conditions, names: list[str]) -> np.nd
     row = np.full((1, len(columns.modelled)), np.nan, np.float32)
     if conditions.cells.columns:
         row = columns.encode(conditions.cells, "QUESTION", may_lack=True)
+    columns.check_given(row, "QUESTION, after the bar")
     known = {*conditions.cells.names}
     known.update(columns.modelled[unit].name for unit in np.flatnonzero(~np.isnan(row[0])))
     for name in names:

@@ -18,6 +18,7 @@ from ..errors import HarmoniumError, InputError, NotFiniteError
 from ..inference.sampling import drawn_rows
 from ..io.formats.base import write_whole
 from ..io.storage import load
+from ..layers.capabilities import is_conditional
 from ..rbm import RBM
 from ..sequences import Sites
 from ..sequences.raw_alignment import FASTA
@@ -155,6 +156,11 @@ def draw_rows(
     if given is not None:
         read_format = partial(text_format_for, given, run, text)
         conditions = _conditions(given, rbm, columns, sites, read_format)
+    if conditions.rows is None and is_conditional(rbm.visible):
+        raise InputError(
+            "--given: expected a value of each given column, or a file of such rows; got none, and"
+            " the model of this run has no distribution of its given columns."
+        )
     gaps = _gaps_of(run) if with_missing else None
 
     verdicts: list[tuple[bool, str]] = []

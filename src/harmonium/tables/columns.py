@@ -203,6 +203,16 @@ class Columns:
             for part in self.modelled
         ]
         rows = np.stack(codes, axis=1).astype(np.float32)
+        self.check_given(rows, label)
+        return rows
+
+    def check_given(self, rows: np.ndarray, label: str) -> None:
+        """Raise InputError if a row of codes lacks the code of a given column (NaN).
+
+        Args:
+            rows: rows as returned by `encode`.
+            label: the name of the table in the error message.
+        """
         given = {part.name for part in self.given_parts}
         for part, column in zip(self.modelled, rows.T, strict=True):
             if part.name in given and np.isnan(column).any():
@@ -211,7 +221,6 @@ class Columns:
                     f"{label}: expected a value in each given column; got none in column"
                     f" {part.name!r} of row {row + 1}; fill it in, or drop the row."
                 )
-        return rows
 
     def taking_unseen_as_missing(self) -> Columns:
         """Return a copy that treats unknown categories as missing cells."""
