@@ -41,5 +41,7 @@ def test_parts_are_named_by_their_place():
 def test_parameters_that_are_not_finite_are_named():
     rbm = hm.RBM(hm.Bernoulli(2), hm.Bernoulli(2), np.zeros((2, 2)))
     rbm = eqx.tree_at(lambda m: m.visible.bias, rbm, jnp.array([0.0, jnp.inf]))
-    with pytest.raises(hm.InputError, match=r"rbm\.visible\.bias: expected finite numbers; got .* in 1"):
+    with pytest.raises(
+        hm.InputError, match=r"rbm\.visible\.bias: expected finite numbers; got .* in 1"
+    ):
         weight_histogram(rbm)
