@@ -56,7 +56,7 @@ def test_labels_can_be_all_that_matters(method):
 
 
 def test_methods_are_listed_and_the_share_is_checked():
-    with pytest.raises(hm.InputError, match="flow, discriminative, hybrid or a method such"):
+    with pytest.raises(hm.InputError, match="discriminative, hybrid or a gradient method such"):
         RBMClassifier(method="best").fit(X, Y)
     with pytest.raises(hm.InputError, match="WeightedSum shares"):
         RBMClassifier(method="hybrid", generative_share=0).fit(X, Y)

@@ -193,9 +193,7 @@ def test_a_default_fit_on_few_rows_does_not_overfit(monkeypatch):
 
 @pytest.mark.parametrize("fraction", [1.0, -0.1, "many", None])
 def test_a_fraction_that_is_none_is_named(fraction):
-    with pytest.raises(
-        hm.InputError, match="validation_fraction: expected a number from 0 to below"
-    ):
+    with pytest.raises(hm.InputError, match=r"validation_fraction: expected a number in \[0, 1\)"):
         RBM(2, validation_fraction=fraction).fit(np.eye(60)[:, :4])
 
 

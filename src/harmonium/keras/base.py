@@ -1,4 +1,4 @@
-"""Import Keras, and define the arithmetic type and helpers that the modules here share."""
+"""Import Keras, and define the dtype of parameters and the helpers shared by this package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INSTALL = "install it with: pip install keras"
 
 
 def _backend_in_file() -> str:
-    """Return the backend named in Keras's configuration file, or TensorFlow, Keras's default."""
+    """Return the backend named in Keras's configuration file, or "tensorflow" if none is named."""
     folder = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras")
     try:
         return json.loads((folder / "keras.json").read_text())["backend"]
@@ -54,9 +54,9 @@ PACKAGE = "harmonium"  # the prefix of harmonium's class names in Keras's files
 def arithmetic_dtype(layer: Any) -> str:
     """Return the dtype of a layer's parameters and arithmetic: float32 or float64.
 
-    The dtype is never half precision: rounded logits would bias the two phases of the gradient
-    differently, and a free energy is a sum of thousands of terms. A mixed-precision policy only
-    sets the dtype that `call` returns.
+    Half precision is never used: rounded logits would bias the two phases of the gradient
+    differently, and rounding errors would accumulate in the thousands of terms of a free energy.
+    A mixed-precision policy affects only the dtype of the output of `call`.
     """
     if layer.variable_dtype == "float64":
         return "float64"
@@ -72,7 +72,7 @@ def positive_integer(value: Any, what: str) -> int:
 
 
 def rows_and_weights(batch: Any) -> tuple[Any, np.ndarray | None]:
-    """Return the rows of x, (x, y) or (x, y, weights), and the weights if given."""
+    """Return the rows and the weights (or None) of a batch x, (x, y) or (x, y, weights)."""
     parts: Any = batch
     if not isinstance(batch, tuple | list):
         return batch, None
@@ -82,13 +82,13 @@ def rows_and_weights(batch: Any) -> tuple[Any, np.ndarray | None]:
 
 
 def synchronise(model: Any) -> None:
-    """Update the variables of a model, which JAX's trainer keeps separately during an epoch."""
+    """Update a model's variables from the copies that JAX's trainer uses during an epoch."""
     if keras.backend.backend() == "jax":
         model.jax_state_sync()
 
 
 def to_numpy(x: Any) -> np.ndarray:
-    """Return a tensor, a variable or an array as a NumPy array."""
+    """Convert a tensor, a variable or an array to a NumPy array."""
     if isinstance(x, np.ndarray):
         return x
     return ops.convert_to_numpy(ops.convert_to_tensor(x))

@@ -1,6 +1,7 @@
-"""The default run: its length, the penalty on the weights, and the choice of the final model.
+"""The default training run: its length, its weight penalty, and the choice of the final model.
 
-The run follows `harmonium.fit`: the same `Judge` evaluates the Keras model between epochs.
+Training follows `harmonium.fit`: an object of the same class, `Judge`, evaluates the Keras model
+between epochs.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ PART_OF_TIME = 0.1  # time for the final score as a fraction of the run's time
 
 
 class Penalty(keras.metrics.Metric):
-    """The strength of the penalty on the kernel, shown alongside the loss; 0 if there is none.
+    """A metric that shows the strength of the penalty on the kernel; 0 if there is no penalty.
 
-    The penalty is a metric because every backend carries the state of metrics through an epoch, and
-    a model's file does not include metrics. Unlike other metrics, it is not reset at each epoch.
+    The strength is stored as the state of a metric, because every backend passes this state to the
+    training step, and saved models do not include it. Unlike the state of other metrics, it is not
+    reset at the start of each epoch.
     """
 
     def __init__(self, **kwargs: Any):
@@ -41,7 +43,7 @@ class Penalty(keras.metrics.Metric):
         return self.strength + 0.0  # not the variable's own buffer, which JAX's trainer donates
 
     def of(self, kernel: Any) -> Tensor:
-        """Return strength · Σ r(W), with r as in `harmonium.Huber`."""
+        """Return the penalty, strength · Σ r(W_ij), with r as in `harmonium.Huber`."""
         from ..training.penalties import Huber
 
         width = Huber.width
@@ -57,7 +59,7 @@ Part = tuple[np.ndarray, np.ndarray | None]  # rows, in the coding of the Keras 
 def split_of(
     x: Any, weights: Any, fraction: float | None, held_out: Any
 ) -> tuple[Part, Part | None]:
-    """Return the training rows and the held-out rows, which are the last rows, as in Keras."""
+    """Return the training rows and the held-out rows: `held_out`, or the last rows of x."""
     rows = to_numpy(x)
     if weights is not None:
         weights = np.ravel(np.asarray(weights))
@@ -69,8 +71,8 @@ def split_of(
     at = int(len(rows) * (1.0 - fraction))
     if not 0 < at < len(rows):
         raise InputError(
-            f"validation_split: expected a fraction that leaves some of the {len(rows)} rows in"
-            f" each part; got {fraction}."
+            "validation_split: expected a fraction that leaves at least one row for training and"
+            f" one for validation; got {fraction} with len(x) = {len(rows)}."
         )
     if weights is None:
         return (rows[:at], None), (rows[at:], None)
@@ -78,7 +80,7 @@ def split_of(
 
 
 def _dataset(part: Part, visible: Any, name: str) -> Any:
-    """Return rows in the library's coding: codes for one-hot columns, grey levels unchanged."""
+    """Return the rows as a `Dataset`, with one-hot columns replaced by integer codes."""
     from ..data import Dataset
 
     states, weights = part
@@ -88,11 +90,11 @@ def _dataset(part: Part, visible: Any, name: str) -> Any:
 
 
 class DefaultRun(keras.callbacks.Callback):
-    """A callback that sets the penalty, tracks held-out log-likelihood, and keeps the best model.
+    """A callback that sets the penalty, tracks the held-out likelihood, and keeps the best model.
 
     Attributes:
         epochs: the number of epochs of the run.
-        message: the chosen penalty and model, in a sentence or two, once the run has ended.
+        message: a description of the chosen penalty and model; empty until the run has ended.
     """
 
     def __init__(self, model: Any, train: Part, held_out: Part | None, batch_size: int):
@@ -120,7 +122,7 @@ class DefaultRun(keras.callbacks.Callback):
         self.likelihood = math.nan
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Set the penalty appropriate for the number of rows."""
+        """Set the initial strength of the penalty, which depends on the number of rows."""
         from .._base.threefry import key_of
         from ..training.tracking import Tracker
 
@@ -133,7 +135,7 @@ class DefaultRun(keras.callbacks.Callback):
             self.judge.begin(Tracker(start, self.batch_size, chains, key=key))
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Evaluate the model on the held-out rows if a record is due, and adapt the penalty."""
+        """If a record is due, evaluate the model on the held-out rows and adapt the penalty."""
         updates = (epoch + 1) * self.per_epoch
         if self.follows and self.timetable.is_due(updates):
             self._record(updates)
@@ -168,9 +170,10 @@ class DefaultRun(keras.callbacks.Callback):
         self.message = "; ".join(parts)
 
     def _scored(self) -> str:
-        """Describe the log-likelihood of the held-out rows, from a fresh estimate of log Z.
+        """Describe the log-likelihood of the held-out rows, computed with a new estimate of log Z.
 
-        The estimate tracked during the run can be far off if its chains miss modes of the model.
+        The log Z tracked during the run can be far off if the tracker's chains miss modes of the
+        model.
         """
         from .._base.threefry import key_of
         from ..errors import NotFiniteError
@@ -191,7 +194,7 @@ class DefaultRun(keras.callbacks.Callback):
         return words
 
     def _chosen(self) -> str:
-        """Restore an earlier model if it is better than the last; return the reason."""
+        """Restore an earlier model if it is better than the last; return the reason as text."""
         known: Any = self.judge.held_out
         note = f"; {known.note}" if known.note else ""
         if not known.has_candidates:

@@ -9,11 +9,11 @@ from .units.base import Tensor
 
 
 def free_energy_gap(model: Any, rows: Tensor, weights: Tensor | None, training: bool) -> Tensor:
-    """Return ⟨F⟩_data − ⟨F⟩_model; its gradient estimates the negative log-likelihood's gradient.
+    """Return ⟨F⟩_data − ⟨F⟩_model; its gradient estimates minus the log-likelihood gradient.
 
-    The model's states are treated as constants. The hidden units are summed out of F(v), so both
-    phases of the gradient contain their analytic averages, ∂F/∂W_ij = −v_i ⟨h_j⟩. With weights, the
-    data term is Σ w F / Σ w; a batch in which all weights are zero has a gap of zero.
+    The states of the chains are treated as constants. Since the hidden units are summed out in
+    F(v), both phases of the gradient use exact hidden means: ∂F/∂W_ij = −v_i ⟨h_j | v⟩. With sample
+    weights w, ⟨F⟩_data is Σ w F / Σ w; a batch in which all weights are zero has a gap of zero.
 
     Source: Hinton 2002 (CD-k); Younes 1989, Tieleman 2008 (PCD-k).
     """
@@ -28,7 +28,7 @@ def free_energy_gap(model: Any, rows: Tensor, weights: Tensor | None, training: 
 
 
 def _contrastive_gap(model: Any, rows: Tensor, weights: Tensor | None, seed: Any) -> Tensor:
-    """Return the gap between rows and new chains started at them, each with its row's weight."""
+    """Return the weighted mean of F(row) − F(v), where v ends a chain that starts at the row."""
     inputs = model.inputs_to_h(rows)
     v = _visible_after(model, model.hidden.sample(inputs, seed), seed)
     change = model.free_energy_under(rows, inputs) - model.free_energy(v)
@@ -46,7 +46,7 @@ def _persistent_gap(model: Any, rows: Tensor, weights: Tensor | None, seed: Any)
 def _gap_to_chains(
     model: Any, rows: Tensor, weights: Tensor | None, v: Tensor, inputs: Tensor
 ) -> Tensor:
-    """Return ⟨F⟩_rows − ⟨F⟩_v, with `inputs` = vW."""
+    """Return the mean F of the rows minus the mean F of the chain states v; `inputs` is vW."""
     mean_of_chains = ops.mean(model.free_energy_under(v, inputs))
     if weights is not None:  # no gradient without data
         mean_of_chains = mean_of_chains * ops.cast(ops.sum(weights) > 0, mean_of_chains.dtype)

@@ -1,4 +1,4 @@
-"""Initialisation from data: visible biases from moments, and centred biases."""
+"""Initialise a model from data: fit the visible units to moments, and centre the biases."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ MOST_OF_FEW_LEVELS = 100  # larger values are assumed to be bytes
 def adapt(model: Any, data: Any) -> None:
     """Fit the visible units to the data's moments and centre the biases, as `hm.initialize` does.
 
-    The visible parameters are set to an independent-units model of the data (Hinton 2010,
-    section 8), and both biases are shifted to cancel the input from the weights at the means of
-    the other layer (Melchior, Fischer & Wiskott 2016).
+    The visible units are first fitted to the data as independent units (Hinton 2010, section 8).
+    The biases of each layer are then shifted to cancel the mean input from the other layer
+    (Melchior, Fischer & Wiskott 2016).
     """
     # `tf.data` gives this cardinality to a data set that repeats for ever.
     if getattr(data, "cardinality", None) is not None and int(data.cardinality()) == INFINITE:
         raise InputError(
-            "data: expected a data set that ends; got an infinite one; take a number of batches,"
-            " as in data.take(100)."
+            "data: expected a finite data set; got an infinite one; limit the number of batches,"
+            " for example with data.take(100)."
         )
     n = 0
     total_weight = 0.0
@@ -43,7 +43,7 @@ def adapt(model: Any, data: Any) -> None:
         sums = sums + weights @ rows
         squares = squares + weights @ rows**2
     if not n or not total_weight > 0:
-        raise InputError("data: expected at least one row of positive weight; got none.")
+        raise InputError("data: expected at least one row with a positive weight; got none.")
     mean = np.asarray(sums / total_weight)
     square = np.asarray(squares / total_weight)
     off_scale(model, mean, square, "data")
@@ -59,7 +59,7 @@ def adapt(model: Any, data: Any) -> None:
 
 
 def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield parts of rows and weights from an array or from batches x, (x, y), (x, y, weights)."""
+    """Yield (rows, weights) of parts of an array, or of batches x, (x, y) or (x, y, weights)."""
     if isinstance(data, list):
         data = np.asarray(data)
     if hasattr(data, "shape"):
@@ -75,15 +75,17 @@ def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
             rows = to_numpy(rows)
             yield rows, np.ones(len(rows)) if weights is None else weights
     else:
-        raise InputError(f"data: expected an array or batches; got {type(data).__name__}.")
+        raise InputError(
+            f"data: expected an array or an iterable of batches; got {type(data).__name__}."
+        )
 
 
 def check_rows(model: Any, rows: np.ndarray, name: str, first_row: int = 0) -> None:
-    """Build the model if needed, and raise InputError if any value is invalid for its units."""
+    """Build the model if needed, and raise InputError if any value is outside the domain."""
     if rows.ndim != 2 or rows.dtype.kind not in "buif":
-        advice = "; flatten them first" if rows.ndim > 2 else ""
+        advice = "; flatten each row first" if rows.ndim > 2 else ""
         raise InputError(
-            f"{name}: expected numbers, shape (rows, columns); got {rows.dtype}, shape"
+            f"{name}: expected numbers of shape (rows, columns); got {rows.dtype} of shape"
             f" {rows.shape}{advice}."
         )
     if not model.built:
@@ -104,7 +106,7 @@ def check_rows(model: Any, rows: np.ndarray, name: str, first_row: int = 0) -> N
     if 1 < rows.max() <= 255:
         # The largest possible byte is 255, even if no row contains it.
         largest = 255 if rows.max() > MOST_OF_FEW_LEVELS else rows.max()
-        advice = f"; divide by {largest:g}, the largest possible value, or threshold"
+        advice = f"; divide by {largest:g}, the largest possible value, or threshold the values"
     raise InputError(f"{name}: expected {expected}; got {value}, first in row {row}{advice}.")
 
 

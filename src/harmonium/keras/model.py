@@ -1,4 +1,4 @@
-"""The RBM's arithmetic for any type of units: energies, conditional means and draws."""
+"""The computations of an RBM with any types of units: energies, conditional means, samples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class BaseModel(keras.Model):
         E(v, h) = U_v(v) + U_h(h) − vᵀ W h,      F(v) = U_v(v) − Γ_h(vW)
 
     Every method accepts rows of any numeric type and computes in float32, or in float64 if that is
-    the dtype policy. Draws use `monitor_seeds`, so calling these methods does not affect training.
+    the dtype policy. Sampling uses separate seeds, `monitor_seeds`, so calling these methods does
+    not affect training.
 
     Attributes:
         visible: the visible units.
@@ -78,11 +79,11 @@ class BaseModel(keras.Model):
         return self.visible.sample(self.inputs_to_v(h), self._seed(seed))
 
     def reconstruct(self, v: Tensor) -> Tensor:
-        """Return ⟨v⟩ given the hidden means ⟨h | v⟩, without draws."""
+        """Return the visible means ⟨v⟩ given the hidden means ⟨h | v⟩, without sampling."""
         return self.mean_v_from_h(self.hidden.mean(self.inputs_to_h(v)))
 
     def gibbs(self, v: Tensor, k: int = 1) -> Tensor:
-        """Return the visible states after k sweeps of h ~ p(h | v), v ~ p(v | h)."""
+        """Return the visible states after k Gibbs sweeps, h ~ p(h | v) and then v ~ p(v | h)."""
         for _ in range(positive_integer(k, "k")):
             v = self.sample_v_from_h(self.sample_h_from_v(v))
         return v
@@ -90,11 +91,11 @@ class BaseModel(keras.Model):
     def sample(self, n: int, sweeps: int = 1_000) -> Tensor:
         """Draw n visible states, each the last state of a separate chain of `sweeps` Gibbs sweeps.
 
-        The chains start from the model with its weights set to zero. Whether `sweeps` is enough for
-        them to reach equilibrium depends on the model and is not checked.
+        The initial states are drawn from the model with all weights set to zero. The number of
+        sweeps needed to reach equilibrium depends on the model; convergence is not checked.
         """
         if not self.built:
-            raise InputError("sample: the model has no weights yet; call it on rows, or fit it.")
+            raise InputError("sample: the model has no weights yet; call it on rows or fit it.")
         zeros = ops.zeros((positive_integer(n, "n"), self.hidden.size), arithmetic_dtype(self))
         v = self.sample_v_from_h(self.hidden.sample(zeros, self._seed()))
         return self.gibbs(v, sweeps)
@@ -102,17 +103,17 @@ class BaseModel(keras.Model):
     # ---------------------------------------------------------------- files and summaries
 
     def save(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
-        """Save the model with its chains and seeds, as `keras.Model.save` does, to a .keras file.
+        """Save the model, with its chains and seeds, to a .keras file, as `keras.Model.save` does.
 
         Raises:
-            InputError: the name asks for the older HDF5 format, which Keras cannot write for such a
-                model.
+            InputError: the name ends in .h5 or .hdf5; Keras cannot save this model in the older
+                HDF5 format.
         """
         if str(filepath).lower().endswith(HDF5):
             raise InputError(
                 f"filepath: expected a name that ends in .keras; got {str(filepath)!r}; Keras's"
-                " older HDF5 format cannot store weights of the model itself; save as .keras,"
-                " or call save_weights with a name that ends in .weights.h5."
+                " older HDF5 format cannot store variables outside layers, such as the kernel; save"
+                " as .keras, or call save_weights with a name that ends in .weights.h5."
             )
         super().save(filepath, *args, **kwargs)
 
@@ -123,10 +124,10 @@ class BaseModel(keras.Model):
         verbose: bool | None = None,
         **kwargs: Any,
     ) -> None:
-        """Write the model for serving without harmonium and without Keras.
+        """Export the model for serving, which then requires neither harmonium nor Keras.
 
         A SavedModel has the endpoints `serve` (⟨h | v⟩), `free_energy` and `reconstruct`; other
-        formats have only `serve`.
+        formats provide only ⟨h | v⟩.
 
         Raises:
             MissingDependencyError: a SavedModel was requested on the PyTorch backend; the message
@@ -157,7 +158,7 @@ class BaseModel(keras.Model):
             show(f" Of these, in the RBM itself: {', '.join(self._own_weights())}")
 
     def _own_weights(self) -> list[str]:
-        """Return descriptions of the variables of the model itself."""
+        """Describe the variables that belong to no layer: the kernel and the chains."""
         in_layers = {id(x) for layer in self.layers for x in layer.weights}
         own = [x for x in self.weights if id(x) not in in_layers and len(x.shape) == 2]
         return [
@@ -167,9 +168,9 @@ class BaseModel(keras.Model):
         ]
 
     def _states(self, x: Any, name: str, unit: Unit) -> Tensor:
-        """Return states as a tensor of the arithmetic type, after checking their width."""
+        """Convert states to a tensor of `arithmetic_dtype`, and check the number of columns."""
         if not self.built:
-            raise InputError(f"{name}: the model has no weights yet; call it on rows, or fit it.")
+            raise InputError(f"{name}: the model has no weights yet; call it on rows or fit it.")
         x = ops.cast(ops.convert_to_tensor(x), arithmetic_dtype(self))
         check_width(x, unit.size, name)
         return x
@@ -181,6 +182,8 @@ class BaseModel(keras.Model):
 
 
 def check_width(x: Any, size: int, name: str) -> None:
-    """Raise InputError unless the last axis has `size` columns."""
+    """Raise InputError unless the last axis of x has length `size`."""
     if not len(x.shape) or x.shape[-1] != size:
-        raise InputError(f"{name}: expected trailing size {size}; got shape {tuple(x.shape)}.")
+        raise InputError(
+            f"{name}: expected a last axis of length {size}; got shape {tuple(x.shape)}."
+        )

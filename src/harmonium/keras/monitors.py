@@ -17,9 +17,9 @@ UNITS_IN_EVALUATION = 32  # of each row: a tenth of the cost of the product with
 def reconstruction(model: Any, rows: Tensor) -> Tensor:
     """Return the reconstruction error of each row, the mean over columns of (x − ⟨v⟩)².
 
-    ⟨v⟩ is the visible mean given the hidden means ⟨h | x⟩. Nothing is drawn, so equal rows have
-    equal errors. The error is not a likelihood: it is small if chains do not mix, just as it is for
-    a good model (Hinton 2010, section 5).
+    ⟨v⟩ is the visible mean given the hidden means ⟨h | x⟩. Nothing is sampled, so equal rows have
+    equal errors. A small error does not imply a high likelihood: the error is also small if Gibbs
+    chains mix slowly (Hinton 2010, section 5).
     """
     return ops.mean(ops.square(rows - model.reconstruct(rows)), axis=-1)
 
@@ -28,8 +28,8 @@ def pseudo_likelihood(model: Any, rows: Tensor) -> Tensor:
     """Return n log p(x_i | all other units), in nats, for one random unit i of each row.
 
     n is the number of visible units, which must be discrete. The expectation over i is exactly the
-    log-pseudo-likelihood Σ_i log p(x_i | all other units). The computation needs one row of W
-    rather than n passes.
+    log-pseudo-likelihood Σ_i log p(x_i | all other units). The computation needs only the weights
+    of unit i, rather than a pass over all n units.
 
     Source: Besag 1975.
     """
@@ -40,10 +40,10 @@ def pseudo_likelihood(model: Any, rows: Tensor) -> Tensor:
 def evaluated_pseudo_likelihood(model: Any, rows: Tensor) -> Tensor:
     """Return n log p(x_i | all other units) of each row, averaged over up to 32 units i.
 
-    All units are used if there are at most 32. Otherwise the units are evenly spaced, with another
-    first unit in each row. The units are the same in each evaluation, so that values can be
+    All units are used if there are at most 32. Otherwise 32 evenly spaced units are used, starting
+    at a different unit in each row. Every evaluation uses the same units, so that values can be
     compared and used for early stopping. With one random unit per row, the mean over 300 rows of
-    64 pixels had a standard deviation of 1.7 nats, as much as a run gains in many epochs.
+    64 pixels had a standard deviation of 1.7 nats, as much as training gains in many epochs.
     """
     n = model.visible.n_units
     count = min(n, UNITS_IN_EVALUATION)
@@ -75,7 +75,7 @@ def _times_log_conditional(model: Any, rows: Tensor, unit: Tensor) -> Tensor:
 
 
 def of_rows(name: str, model: Any, rows: Tensor, training: bool) -> Tensor:
-    """Return the metric with this name for each row."""
+    """Return the values of the named metric, one for each row."""
     if name == "reconstruction":
         return reconstruction(model, rows)
     if training:
@@ -89,7 +89,8 @@ def chosen(metrics: str | Iterable[str], model: Any) -> tuple[str, ...]:
     "auto" means the reconstruction error and, for discrete visible units, the pseudo-likelihood.
 
     Raises:
-        InputError: an unknown name, or the pseudo-likelihood of continuous units.
+        InputError: a name is unknown, or the visible units are continuous and thus have no
+            pseudo-likelihood.
     """
     discrete = model.visible.states_each is not None
     if isinstance(metrics, str) and metrics == "auto":
@@ -97,10 +98,10 @@ def chosen(metrics: str | Iterable[str], model: Any) -> tuple[str, ...]:
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics or ())
     for name in names:
         if name not in NAMES:
-            raise InputError(f"metrics: expected some of {', '.join(NAMES)}; got {name!r}.")
+            raise InputError(f"metrics: expected any of {', '.join(NAMES)}; got {name!r}.")
         if name == NAMES[2] and not discrete:
             raise InputError(
-                f"metrics: {name} needs units with finitely many values;"
-                f" got {type(model.visible).__name__}."
+                f"metrics: expected discrete visible units for {name}; got"
+                f" {type(model.visible).__name__} units."
             )
     return names

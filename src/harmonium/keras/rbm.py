@@ -1,4 +1,4 @@
-"""The RBM as a Keras model: built, compiled, fitted, saved and stacked like any other."""
+"""The RBM as a Keras model, which is compiled, fitted, saved and stacked like any other model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RBM(BaseModel):
     arithmetic is in float32, or in float64 if that is the dtype policy.
 
     Args:
-        units: number of hidden columns: hidden units, or sites · states for Potts units.
+        units: number of hidden columns: the hidden units or, for Potts units, sites · states.
         visible: "bernoulli" (values in [0, 1]), "ising" (−1, +1), "gaussian", or `Potts(q)`.
         hidden: the hidden units, with the same choices.
         method: "pcd", whose chains persist from batch to batch, or "cd", whose chains start at the
@@ -107,14 +107,14 @@ class RBM(BaseModel):
         self._means = [keras.metrics.Mean(name=name) for name in monitors.NAMES]
         self.penalty = Penalty(name="penalty")
         self._has_penalty = False
-        self._has_own_optimizer = True  # the user's
+        self._has_own_optimizer = True  # whether the user chose it
         self.has_warned_of_scale = False
 
     def build(self, input_shape: Any) -> None:
-        """Create the parameters for the number of columns in the last axis of `input_shape`."""
+        """Create the parameters; the last entry of `input_shape` is the number of columns of v."""
         width = input_shape[-1] if len(input_shape) else None
         if width is None:
-            raise InputError(f"v: expected a known number of columns; got shape {input_shape}.")
+            raise InputError(f"v: expected a known number of columns; got the shape {input_shape}.")
         for unit, size in ((self.visible, width), (self.hidden, self.units)):
             if not unit.built:
                 unit.build((None, size))
@@ -137,7 +137,7 @@ class RBM(BaseModel):
             )
 
     def _first_chains(self, shape: Any, dtype: Any) -> Tensor:
-        """Draw hidden states at which chains start, from units with zero bias."""
+        """Draw the initial hidden states of the chains, from units with zero bias."""
         return self.hidden.fair(shape, dtype, None if self.seed is None else self.seed + 2)
 
     def get_config(self) -> dict:
@@ -159,9 +159,9 @@ class RBM(BaseModel):
     # ---------------------------------------------------------------- learning
 
     def adapt(self, data: Any) -> None:
-        """Initialise from data: fit the visible biases to its moments, and centre all biases.
+        """Initialise from data: fit the visible units to the data's moments, and centre all biases.
 
-        Call this method once, before `fit`: it sets all biases, as `harmonium.initialize` does.
+        Call this method once, before `fit`; like `harmonium.initialize`, it overwrites all biases.
 
         Args:
             data: rows, shape (n, visible), or anything that yields batches of them, x or (x, …),
@@ -188,8 +188,8 @@ class RBM(BaseModel):
             metrics: some of "free_energy_gap" (the loss without penalties), "reconstruction" and
                 "pseudo_likelihood"; "auto" means the last two, but without the pseudo-likelihood if
                 the visible units are continuous. During training, both use the first 64 rows of
-                each batch, and the pseudo-likelihood one unit per row; during evaluation, all rows
-                and up to 32 units per row.
+                each batch, and the pseudo-likelihood uses one unit per row; during evaluation, both
+                use all rows, and the pseudo-likelihood uses up to 32 units per row.
             steps_per_execution: updates between calls of the callbacks' batch methods; "auto" is
                 128, or 1 on PyTorch, the only value allowed there.
             loss: None, since the loss is built in.
@@ -199,7 +199,9 @@ class RBM(BaseModel):
             InputError: a loss was given, or a metric that is not defined for these units.
         """
         if loss is not None:
-            raise InputError("loss: expected None, since the free-energy gap is used; got a loss.")
+            raise InputError(
+                "loss: expected None, since the loss is always the free-energy gap; got a loss."
+            )
         self._watched = monitors.chosen(metrics, self)
         if steps_per_execution == "auto":
             # Keras's trainer on PyTorch requires 1.
@@ -232,18 +234,20 @@ class RBM(BaseModel):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        """Train on rows x, as `keras.Model.fit` does: an array, a `tf.data.Dataset`, or a loader.
+        """Train on rows x, an array, a `tf.data.Dataset` or a data loader, as in `keras.Model.fit`.
 
-        Any y, given separately or in the batches of a data set, is ignored. Sample weights weight
+        Any y, given separately or in the batches of a data set, is ignored. Sample weights apply to
         the rows.
 
-        Without `epochs`, and without an optimiser in `compile`, training on an array of rows
-        follows `harmonium.fit`: at least 20 epochs and 10,000 updates, with a penalty on large
-        entries of the kernel. If rows are held out (`validation_split` or `validation_data`), the
-        penalty is adapted to the free-energy gap, the logs include `val_log_likelihood`, and the
-        model with the highest held-out log-likelihood is restored at the end. The history's
-        `message` describes what was chosen; it is printed unless `verbose` is 0. With `epochs` or
-        an optimiser, `fit` does none of this. Without `epochs`, one pass is made over a data set.
+        If neither `epochs` nor an optimiser (in `compile`) is given, training on an array of rows
+        follows `harmonium.fit`: it makes at least 20 epochs and 10,000 updates, with a penalty on
+        large entries of the kernel. If rows are held out (`validation_split` or
+        `validation_data`), the strength of the penalty is adapted to the free-energy gap between
+        held-out and training rows, the logs include `val_log_likelihood`, and the model with the
+        highest held-out log-likelihood is restored at the end. The attribute `message` of the
+        returned history describes the chosen penalty and model; it is printed unless `verbose` is
+        0. In all other cases none of this applies, and `fit` makes one pass over the rows unless
+        `epochs` is given.
 
         A run that diverges stops with a `DivergenceWarning`, and the last good model is restored.
         Further warnings are given if continuous columns are not standardised, and if a callback
@@ -292,7 +296,7 @@ class RBM(BaseModel):
         return super().evaluate(x, y, **watching.with_bar(kwargs))
 
     def predict(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return ⟨h | v⟩ of rows x as an array, as `keras.Model.predict` does."""
+        """Return the hidden means ⟨h | x⟩ of rows x as an array, as `keras.Model.predict` does."""
         kwargs |= watching.named(super().predict, args, after=1)
         return super().predict(x, **watching.with_bar(kwargs))
 
@@ -304,7 +308,7 @@ class RBM(BaseModel):
         sample_weight: Any = None,
         training: bool = True,
     ) -> Tensor:
-        """Return the free-energy gap plus penalties; in training, advance the chains."""
+        """Return the free-energy gap plus penalties; during training, also advance the chains."""
         rows = self._states(x, "x", self.visible)
         if len(rows.shape) != 2:
             raise InputError(f"x: expected shape (rows, columns); got {tuple(rows.shape)}.")
@@ -336,7 +340,7 @@ class RBM(BaseModel):
 
     @property
     def metrics(self) -> list:
-        """The metrics to display: Keras's own, and the chosen metrics of harmonium."""
+        """The metrics to display: Keras's own metrics, and the metrics chosen in `compile`."""
         hidden = [mean for mean in self._means if mean.name not in self._watched]
         if not self._has_penalty:
             hidden.append(self.penalty)
@@ -344,13 +348,13 @@ class RBM(BaseModel):
         return [metric for metric in super().metrics if id(metric) not in ids]
 
     def pseudo_likelihood(self, v: Any) -> Tensor:
-        """Return n log p(v_i | other units), in nats, averaged over up to 32 units i of each row.
+        """Return the log-pseudo-likelihood of each row, in nats, from up to 32 visible units.
 
-        For up to 32 units this is the log-pseudo-likelihood, the sum over all i. For more units, it
-        is an estimate of the log-pseudo-likelihood from the same units in each call.
+        With at most 32 visible units, the value is exact: Σ_i log p(v_i | all other units). With
+        more units, it is an estimate from 32 of them, which are the same in each call.
 
         Raises:
-            InputError: continuous visible units.
+            InputError: the visible units are continuous.
         """
         monitors.chosen("pseudo_likelihood", self)
         return monitors.evaluated_pseudo_likelihood(self, self._states(v, "v", self.visible))
@@ -381,12 +385,12 @@ class RBM(BaseModel):
         return copy
 
     def to_harmonium(self) -> Any:
-        """Return the `harmonium.RBM` with these parameters, bit-identical in float32."""
+        """Convert the model to a `harmonium.RBM`, with bit-identical parameters in float32."""
         from .. import layers
         from ..rbm import RBM as Model
 
         if not self.built:
-            raise InputError("rbm: expected a model of known width; call adapt(rows) or fit first.")
+            raise InputError("rbm: the model has no weights yet; call adapt(rows) or fit first.")
         return Model(
             self.visible.to_core(layers), self.hidden.to_core(layers), to_numpy(self.kernel)
         )
@@ -398,13 +402,13 @@ class RBM(BaseModel):
         harmonium.
 
         Raises:
-            InputError: hidden units other than Bernoulli (sigmoid) and Ising (tanh).
+            InputError: the hidden units are neither Bernoulli (sigmoid) nor Ising (tanh).
         """
         activation = self.hidden.activation
         if activation is None:
             raise InputError(
-                "to_layer: expected Bernoulli or Ising hidden units, whose means are activations of"
-                f" Dense; got {type(self.hidden).__name__}."
+                "to_layer: expected Bernoulli or Ising hidden units, whose means a Dense layer can"
+                f" compute with sigmoid or tanh; got {type(self.hidden).__name__} units."
             )
         dense = keras.layers.Dense(self.hidden.size, activation, dtype=self.dtype_policy)
         dense.build((None, self.visible.size))

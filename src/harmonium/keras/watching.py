@@ -1,4 +1,4 @@
-"""Callbacks of a Keras run: divergence, the progress bar, and warnings about monitors."""
+"""Divergence checks, the progress bar, and warnings about monitored metrics for Keras runs."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from ..errors import count_of, warn_user
 from .base import keras, ops, synchronise, to_numpy
 
 GAPS = ("loss", "free_energy_gap")
-# Nats per unit. No model that fits its data has so large a gap; in a run on 0/1 rows that diverges
-# at a learning rate of 1,000, the gap is 120.
+# Nats per unit. No useful model has so large a gap; in a run on 0/1 rows that diverges at a
+# learning rate of 1,000, the gap is 120.
 LARGEST_GAP = 100.0
 SECONDS_BETWEEN_COPIES = 1.0  # the parameters are copied to the host to be checked
 
 
 def named(method: Any, values: tuple, after: int) -> dict[str, Any]:
-    """Return a method's positional arguments by name, skipping its first `after` parameters."""
+    """Return positional arguments as a dict keyed by parameter name, from parameter `after` on."""
     names = list(inspect.signature(method).parameters)[after:]
     return dict(zip(names, values, strict=False))
 
 
 class Divergence(keras.callbacks.Callback):
-    """Stops a run whose parameters or loss grow without bound, and restores the last good model.
+    """A callback that stops a diverging run and restores the last model before the divergence.
 
     Attributes:
-        message: why the run was stopped and what to do; empty if it did not diverge.
+        message: why the run was stopped and what to do; empty unless the run diverged.
     """
 
     def __init__(self) -> None:
@@ -46,15 +46,15 @@ class Divergence(keras.callbacks.Callback):
         self.time_of_copy = time.perf_counter()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Stop if the loss is too large for a useful model; from time to time, check parameters."""
+        """Stop if the loss is too large for a useful model; at intervals, check the parameters."""
         loss = float((logs or {}).get("loss", 0.0))
-        if not abs(loss) < LARGEST_GAP * self.model.visible.n_units:  # NaN is not smaller either
+        if not abs(loss) < LARGEST_GAP * self.model.visible.n_units:  # also true of NaN
             self._stop(f"the loss was {loss:.3g} in epoch {epoch + 1}")
         elif time.perf_counter() - self.time_of_copy >= SECONDS_BETWEEN_COPIES:
             self._check(epoch)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Check the final parameters; if the run diverged, restore the last good copy."""
+        """Check the final parameters; if the run diverged, restore the last valid copy of them."""
         self._check(None)
         if self.message:
             self.model.set_weights(self.copied_weights)
@@ -83,7 +83,7 @@ class Divergence(keras.callbacks.Callback):
         self.model.stop_training = True
 
     def _largest(self) -> float:
-        """Return the largest absolute parameter, or NaN if one is NaN."""
+        """Return the largest absolute value of any parameter, or NaN if any parameter is NaN."""
         sizes = [float(to_numpy(ops.max(ops.abs(x)))) for x in self.model.trainable_variables]
         if any(map(math.isnan, sizes)):
             return math.nan
@@ -91,21 +91,21 @@ class Divergence(keras.callbacks.Callback):
 
 
 class Bar(keras.callbacks.ProgbarLogger):
-    """Keras's progress bar, corrected to end with the epoch.
+    """Keras's progress bar, corrected so that it does not run past the end of an epoch.
 
-    Keras counts the 128 steps of a whole execution, even if fewer steps were left.
+    Keras counts all 128 steps of an execution, even if fewer steps remained in the epoch.
     """
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Show the steps made so far."""
+        """Show the number of steps completed so far."""
         super().on_train_batch_end(self._within(batch), logs)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Show the steps made so far."""
+        """Show the number of steps completed so far."""
         super().on_test_batch_end(self._within(batch), logs)
 
     def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Show the steps made so far."""
+        """Show the number of steps completed so far."""
         super().on_predict_batch_end(self._within(batch), logs)
 
     def _within(self, batch: int) -> int:
@@ -115,11 +115,11 @@ class Bar(keras.callbacks.ProgbarLogger):
 
 
 class Run:
-    """The callbacks of a call to `fit`, and the messages before and after it.
+    """The callbacks of a call to `fit`, and the messages printed before and after training.
 
     Attributes:
         options: the arguments of `keras.Model.fit`, with our callbacks before the user's.
-        message: the chosen penalty and model, described in words.
+        message: a description of the chosen penalty and model.
     """
 
     def __init__(self, model: Any, default_run: Any, options: dict):
@@ -144,7 +144,7 @@ class Run:
         self.options = with_bar(options | {"callbacks": [*own_callbacks, *callbacks]})
 
     def epochs(self, epochs: int | None) -> int:
-        """Return the number of epochs, and print it if it was not given."""
+        """Return the number of epochs, and print the number if the default run chose it."""
         if epochs is not None:
             return epochs
         if self.default_run is None:
@@ -184,7 +184,7 @@ def _as_list(callbacks: Any) -> list:
 
 
 def with_bar(options: dict) -> dict:
-    """Return a method's arguments with our progress bar in place of Keras's own bar."""
+    """Return a method's arguments with `Bar` in place of Keras's own progress bar."""
     callbacks = options.get("callbacks")
     # Within `fit`, Keras evaluates with its own list of callbacks, whose bar stays silent.
     if options.get("verbose", "auto") == 0 or isinstance(callbacks, keras.callbacks.CallbackList):
@@ -228,14 +228,14 @@ def warn_of_monitors(model: Any, callbacks: list, is_tracked: bool) -> None:
 
 
 def _acts_on_gap(callback: Any) -> bool:
-    """Return whether a callback's behaviour depends on the loss, unlike saving every epoch."""
+    """Return whether a callback acts on the gap; one that saves every epoch does not."""
     monitor = getattr(callback, "monitor", None)
     is_gap = isinstance(monitor, str) and monitor.removeprefix("val_") in GAPS
     return is_gap and bool(getattr(callback, "save_best_only", True))
 
 
 def off_scale(model: Any, mean: np.ndarray, square: np.ndarray, name: str) -> None:
-    """Warn once about columns that are far from standardised, for units whose scale matters."""
+    """Warn once about columns far from standardised, if the units are sensitive to scale."""
     if not model.visible.has_scale or model.has_warned_of_scale:
         return
     deviation = np.sqrt(np.maximum(square - mean**2, 0.0))

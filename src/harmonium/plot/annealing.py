@@ -30,14 +30,14 @@ def annealing_runs(
     low: float | None = None,
     high: float | None = None,
 ) -> Figure:
-    """Draw the log weights of forward and reverse annealed importance sampling on one log Z axis.
+    """Draw histograms of the forward and reverse log weights of annealed importance sampling.
 
     Forward log weights w are mostly below log Z, and reverse log weights, drawn as −w, mostly
     above, because each annealing run dissipates some work. Dashed lines mark the one-sided
     estimates, log ⟨e^w⟩ of the forward run (biased low) and −log ⟨e^w⟩ of the reverse run (biased
-    high). If the histograms overlap, Bennett's estimate is accurate and the two lines are close to
-    the estimate. Otherwise, every estimate depends on a few extreme chains: use more
-    intermediate models on the path.
+    high). If the histograms overlap, Bennett's estimate of log Z, which combines both runs, is
+    accurate, and both dashed lines are close to it. Otherwise, every estimate depends on a few
+    extreme chains, and more intermediate distributions are needed.
 
     Args:
         forward: log weights w with ⟨e^w⟩ = Z, in nats, shape (n,).
@@ -94,13 +94,13 @@ def _check(value: Any, low: Any, high: Any) -> None:
     if not all(isinstance(end, int | float | np.number) and np.isfinite(end) for end in ends):
         raise InputError(f"value, low, high: expected finite numbers or None; got {given}.")
     if (low is None) != (high is None):
-        raise InputError(f"low, high: expected both ends or neither; got {low} and {high}.")
+        raise InputError(f"low, high: expected both ends or None for both; got {low} and {high}.")
     if ends != sorted(ends):
         raise InputError(f"value, low, high: expected low ≤ value ≤ high; got {given}.")
 
 
 def _digits(lines: list[float]) -> int:
-    """Return the number of decimal places that distinguishes the lines, at least two."""
+    """Return the number of decimal places, from 2 to 6, needed to tell the lines apart."""
     width = max(lines) - min(lines)
     if width == 0.0:
         return 2

@@ -22,9 +22,9 @@ DECADES_FROM = 20.0  # ratio of last to first lag at or above which uneven lags 
 def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figure:
     """Draw the autocorrelations of observables against the lag, with one curve per observable.
 
-    States of a chain are independent draws from the model only at lags at which every curve, even
-    the slowest, has decayed to 0. Lags with growing steps are drawn on a logarithmic axis that is
-    linear up to the first positive lag.
+    Two states of a chain are approximately independent only if their lag is so large that every
+    curve, even the slowest, has decayed to 0. If the steps between lags grow, the lag axis is
+    logarithmic, except that it is linear up to the first positive lag.
 
     Args:
         curves: the autocorrelation of each observable at each lag, shape (observables, lags).
@@ -68,7 +68,9 @@ def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figur
 
 def _checked_names(names: Any, count: int) -> list[str]:
     if isinstance(names, str) or len(names) != count:
-        raise InputError(f"names: expected a list of {count}, one per curve; got {names!r}.")
+        raise InputError(
+            f"names: expected a list of one name per curve ({count} in all); got {names!r}."
+        )
     return [str(name) for name in names]
 
 
@@ -78,8 +80,8 @@ def _checked_lags(sweeps: Any, count: int) -> np.ndarray:
     lags = checked_numbers(sweeps, "sweeps")
     if len(lags) != count or lags[0] < 0.0 or (np.diff(lags) <= 0.0).any():
         raise InputError(
-            f"sweeps: expected {count} lags, ascending from 0 or later, one per entry of a curve;"
-            f" got {len(lags)} lags from {lags[0]:g} to {lags[-1]:g}."
+            f"sweeps: expected one lag per point of a curve ({count} in all), non-negative and in"
+            f" ascending order; got {len(lags)}, from {lags[0]:g} to {lags[-1]:g}."
         )
     return lags
 

@@ -1,7 +1,7 @@
-"""Shared by the plots: figures, panels, colours, labels, grids of images, and checks of input.
+"""Functions that the plots share: figures, panels, labels, histograms, images and checks.
 
-Only matplotlib's objects are used, never its global state, so a figure made here works with any
-backend.
+Only matplotlib's object-oriented interface is used, never pyplot's global state, so figures work
+with any backend.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ SMALL = 8
 FEWEST_BINS = 11  # odd, so that the middle of a symmetric distribution is a bin
 MOST_BINS = 121
 OUTER = 0.005  # fraction of values at either end that may lie beyond the axis of histograms
-MOST_ROWS = 10_000  # more rows do not change a picture, but take seconds
+MOST_ROWS = 10_000  # more rows would hardly change a picture, but take seconds
 
 
 def new_figure(width: float, height: float, title: str = "") -> Figure:
-    """Return an empty figure of this size in inches."""
+    """Return an empty figure of `width` × `height` inches, with a title if one is given."""
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained", facecolor="white")
     if title:
         figure.suptitle(title, fontsize=TITLE)
@@ -52,7 +52,7 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
 
 
 def panels(figure: Figure, count: int, across: int, **options: Any) -> list[Axes]:
-    """Return the axes of `count` panels in rows of `across` panels; the last row may be shorter."""
+    """Return axes for `count` panels, in rows of `across` panels; the last row may be shorter."""
     axes = figure.subplots(math.ceil(count / across), across, squeeze=False, **options).ravel()
     for unused in axes[count:]:
         figure.delaxes(unused)
@@ -83,8 +83,8 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> Path:
     target = Path(path)
     if target.suffix.lower() != ".png":
         raise InputError(
-            f"path: expected a file name ending in .png; got {str(target)!r}; figure.savefig writes"
-            " other formats."
+            f"path: expected a file name ending in .png; got {str(target)!r}; for other formats,"
+            " call figure.savefig."
         )
     if not target.parent.is_dir():
         raise InputError(
@@ -122,14 +122,14 @@ def legend_below(figure: Figure, columns: int = 2) -> None:
 
 
 def signed(text: str) -> str:
-    """Return the text with true minus signs, as matplotlib writes them on its axes."""
+    """Replace hyphens with true minus signs, as matplotlib does for axis labels."""
     return text.replace("-", "−")
 
 
 def histograms(
     axes: Axes, groups: Sequence[np.ndarray], names: Sequence[str], colors: Sequence[str]
 ) -> np.ndarray:
-    """Draw histograms over each other, with common bins and an area of 1 each.
+    """Draw overlaid histograms with common bins, each with an area of 1.
 
     Far tails are cut off, and the legend gives the number of values beyond the axis.
 
@@ -153,7 +153,7 @@ def histograms(
 
 
 def _bin_edges(groups: Sequence[np.ndarray]) -> np.ndarray:
-    """Return common bins with the Freedman–Diaconis (1981) width of the narrowest group."""
+    """Return common bin edges, with the smallest Freedman–Diaconis (1981) width of all groups."""
     pooled = np.concatenate(groups)
     quantiles = [np.quantile(values, [OUTER, 0.25, 0.75, 1.0 - OUTER]) for values in groups]
     lows, quarters, three_quarters, highs = np.array(quantiles).T
@@ -173,7 +173,7 @@ def _bin_edges(groups: Sequence[np.ndarray]) -> np.ndarray:
 def draw_matrix(
     axes: Axes, matrix: np.ndarray, colors: str, ends: tuple[float, float], *, tiles: bool
 ) -> AxesImage:
-    """Draw a matrix on a colour scale with given ends, without axes if it is a grid of tiles."""
+    """Draw a matrix with the colour limits `ends`, and without axes if it is a grid of images."""
     palette = colormaps[colors].with_extremes(bad=GAP)
     aspect = "equal" if tiles else "auto"
     image = axes.imshow(matrix, cmap=palette, vmin=ends[0], vmax=ends[1], aspect=aspect)
@@ -192,7 +192,7 @@ def color_bar(
     extend: str = "neither",
     whole: bool = False,
 ) -> None:
-    """Draw a slim colour bar beside the axes `where`, with ticks at whole numbers if `whole`."""
+    """Draw a slim colour bar beside the axes `where`; if `whole`, its ticks are integers."""
     bar = figure.colorbar(image, ax=where, shrink=0.7, aspect=30, pad=0.02, extend=extend)
     bar.set_label(text, fontsize=TEXT)
     bar.ax.tick_params(labelsize=SMALL)
@@ -202,16 +202,16 @@ def color_bar(
 
 
 def as_picture(rows: np.ndarray, shape: tuple[int, int] | None) -> np.ndarray:
-    """Return rows as one picture: tiles of this shape, or one matrix if `shape` is None."""
+    """Return one picture of all rows: a grid of images, or the matrix if `shape` is None."""
     if shape is None:
         return rows
     return tiled(rows.reshape(-1, *shape))
 
 
 def tiled(images: np.ndarray) -> np.ndarray:
-    """Arrange images of shape (n, rows, columns) in one near-square picture, NaN between them.
+    """Arrange images, shape (n, rows, columns), in a near-square grid with NaN between them.
 
-    Small images are enlarged by a whole factor, so that the lines between them are thin.
+    Small images are enlarged by an integer factor, so that the lines between them look thin.
     """
     factor = math.ceil(TILE / max(images.shape[1:]))
     images = images.repeat(factor, axis=1).repeat(factor, axis=2)
@@ -244,16 +244,16 @@ def checked_numbers(
     axes: tuple[str, ...] = ("rows",),
     advice: str = "drop them first",
 ) -> np.ndarray:
-    """Return finite numbers of shape `axes` as floats.
+    """Return the values as a float array with one axis for each name in `axes`.
 
     Raises:
-        InputError: the shape differs, or there are no numbers, or any entry is not finite.
+        InputError: the number of axes differs, or the array is empty, not numeric or not finite.
     """
     array = as_array(values, name)
     if array.ndim != len(axes) or 0 in array.shape or array.dtype.kind not in "buif":
         raise InputError(
-            f"{name}: expected numbers of shape ({', '.join(axes)}), at least one; got shape"
-            f" {array.shape} of {array.dtype}."
+            f"{name}: expected a non-empty array of numbers, shape ({', '.join(axes)}); got shape"
+            f" {array.shape}, dtype {array.dtype}."
         )
     return checked_finite(array, name, advice)
 
@@ -264,7 +264,7 @@ def checked_finite(array: Any, name: str, advice: str) -> np.ndarray:
     wrong = int((~np.isfinite(numbers)).sum())
     if wrong:
         raise InputError(
-            f"{name}: expected finite numbers; got {wrong:,} non-finite among"
+            f"{name}: expected finite numbers; got NaN or infinity in {wrong:,} of"
             f" {numbers.size:,} entries; {advice}."
         )
     return numbers

@@ -17,7 +17,7 @@ History = Sequence[Mapping[str, Any]]
 
 
 class Panel(NamedTuple):
-    """How a quantity of a history is drawn."""
+    """The title and the unit with which a recorded quantity is drawn."""
 
     title: str
     unit: str
@@ -39,8 +39,8 @@ def learning_curves(history: History) -> Figure:
 
     A band around the log-likelihood shows the uncertainty of log Z; a band around the free-energy
     gap shows its standard error over rows. A growing gap means that the model favours the training
-    rows (overfitting). Neither ⟨F⟩ alone (because log Z changes too) nor the reconstruction error
-    is a score.
+    rows (overfitting). Neither ⟨F⟩ alone (because log Z also changes) nor the reconstruction error
+    measures the quality of a model.
 
     Args:
         history: records as `fit` returns them, each with `epoch` and any of `log_likelihood` (with
@@ -98,7 +98,7 @@ def _check(history: History) -> None:
     if not is_list or not all(isinstance(record, Mapping) for record in history):
         raise InputError(
             "history: expected a list of records (dictionaries), such as Fit.history; got"
-            f" {type(history).__name__}."
+            f" {history!r:.80}."
         )
     for number, record in enumerate(history):
         if not _is_finite(record.get("epoch")):
@@ -113,14 +113,14 @@ def _is_finite(value: Any) -> bool:
 
 
 def _points(history: History, *names: str) -> np.ndarray:
-    """Return the epochs of the records that have all these quantities, and their values."""
+    """Return the epochs and the values of all records that contain the named quantities."""
     rows = [[record.get(name) for name in ("epoch", *names)] for record in history]
     complete = [row for row in rows if all(map(_is_finite, row))]
     return np.array(complete, float).reshape(-1, 1 + len(names)).T
 
 
 def _band(axes: Axes, epochs: np.ndarray, low: np.ndarray, high: np.ndarray, text: str) -> None:
-    """Shade the area between the ends, or draw an error bar if there is only one point."""
+    """Shade the band from `low` to `high`, or draw an error bar if there is only one point."""
     if not len(epochs):
         return
     if len(epochs) == 1:
@@ -131,7 +131,7 @@ def _band(axes: Axes, epochs: np.ndarray, low: np.ndarray, high: np.ndarray, tex
 
 
 def _headline(history: History) -> str:
-    """Return the title: the number of updates and the speed."""
+    """Return the title, with the number of updates and the training speed if recorded."""
     parts = ["Learning curves"]
     if _is_finite(history[-1].get("update")):
         parts.append(f"{int(history[-1]['update']):,} updates")

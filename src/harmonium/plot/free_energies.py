@@ -11,9 +11,9 @@ from .base import BLUE, GREY, checked_numbers, histograms, label, legend_below, 
 
 
 def energies(data_energies: Any, sample_energies: Any) -> Figure:
-    """Draw the free energies of data rows and of samples as two histograms over each other.
+    """Draw the free energies of data rows and of samples as two overlaid histograms.
 
-    For a well-trained model both sets have the same distribution. Samples with lower free energies
+    For a well-trained model the two histograms are nearly equal. Samples with lower free energies
     than the data are states that the model favours but the data lack. Samples with higher free
     energies come from chains that are not yet in equilibrium, or from a model whose effective
     temperature is too high. Dashed lines mark the medians. Both histograms have an area of 1,

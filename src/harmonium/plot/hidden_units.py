@@ -25,10 +25,11 @@ PERCENTILE = 99.5  # of |w|: a few large weights would leave the others pale
 def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Figure:
     """Draw the weights of each hidden unit, in descending order of the norm of the weights.
 
-    With an image shape, each hidden unit is a tile, arranged row by row in this order; without one,
-    the weight matrix is drawn as a heat map. All units share one colour scale that ends at the
-    99.5th percentile of |w|. If a visible unit has several weights (a Potts site has one for
-    each state), their Euclidean norm is drawn.
+    If an image shape is given, the weights of each hidden unit are drawn as an image, and the
+    images are arranged row by row in this order; otherwise, the weight matrix is drawn as a heat
+    map. All units share one colour scale, which ends at the 99.5th percentile of |w|. If a visible
+    unit has several weights to each hidden unit (a Potts unit has one for each of its states), the
+    Euclidean norm of these weights is drawn.
 
     Args:
         rbm: the model.

@@ -1,4 +1,4 @@
-"""Scatter plots of moments, samples against data: means of units, covariances of pairs."""
+"""Scatter plots of unit means and pair covariances, samples against data."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ BLOCK = 64  # variables at a time: products of pairs for all rows would not fit 
 
 
 class _Moments(NamedTuple):
-    """Estimates and the squares of their standard errors, for independent rows."""
+    """Estimated moments, and their squared standard errors if rows are independent."""
 
     values: np.ndarray
     squared_errors: np.ndarray
 
 
 def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -> Figure:
-    """Draw the means of units and the covariances of pairs, samples against data.
+    """Draw scatter plots of unit means and of pair covariances, samples against data.
 
     For a well-trained model all points lie near the line of equality. A note gives the rms
-    difference, and the difference expected from noise alone if both sets were independent rows of
-    the same distribution. At most 10,000 evenly spaced rows of each set are used, and at most 5,000
-    random pairs; two states of the same unit do not count as a pair.
+    difference, and the rms difference expected from sampling noise alone if both sets were
+    independent rows from the same distribution. At most 10,000 evenly spaced rows of each set are
+    used, and at most 5,000 random pairs of variables; two states of one unit do not form a pair.
 
     Args:
         samples: rows in the user's coding, shape (n, units).
@@ -97,7 +97,7 @@ def _moments(
 
 
 def _averages(blocks: Iterable[np.ndarray], weights: np.ndarray) -> _Moments:
-    """Return the means of columns that come in blocks, with errors for independent rows."""
+    """Return weighted means of columns, given in blocks, and their squared standard errors."""
     values = [np.zeros(0)]
     errors = [np.zeros(0)]
     for block in blocks:

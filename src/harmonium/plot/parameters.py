@@ -20,7 +20,7 @@ MOST_BINS = 60  # each at least six pixels wide
 
 
 def weight_histogram(rbm: RBM) -> Figure:
-    """Draw a histogram of the weights, and one of each parameter array of the two layers.
+    """Draw histograms of the weights and of each parameter array of the two layers.
 
     Args:
         rbm: the model.
@@ -48,7 +48,7 @@ def weight_histogram(rbm: RBM) -> Figure:
 
 
 def _arrays(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield the real-valued arrays of a layer and of its parts, with their paths in it."""
+    """Yield the path and the values of each real-valued array in a layer and its parts."""
     if isinstance(value, AbstractLayer):
         for field in dataclasses.fields(value):
             yield from _arrays(getattr(value, field.name), f"{name}.{field.name}")
@@ -60,7 +60,7 @@ def _arrays(value: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _histogram(axes: Axes, name: str, values: np.ndarray) -> None:
-    """Draw a histogram, with mean and std in its title and a line at zero if zero is in range."""
+    """Draw a histogram, with mean and std in its title, and a line at zero if it is in range."""
     bins = max(5, min(MOST_BINS, math.ceil(2 * math.sqrt(len(values)))))
     axes.hist(values, bins=bins, color=BLUE)
     if values.min() <= 0.0 <= values.max():

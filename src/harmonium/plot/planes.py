@@ -28,21 +28,21 @@ SMALLEST = 8.0  # smallest area of a point
 
 
 class _Bubbles(NamedTuple):
-    """Points that are larger where more rows share a position."""
+    """Points whose areas grow with the number of rows that share a position."""
 
     positions: np.ndarray
     areas: np.ndarray
 
 
 def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
-    """Draw data and samples on the data's first two principal axes, in two panels.
+    """Draw data and samples, projected onto the data's first two principal axes, in two panels.
 
-    Both panels have the same limits and the same scale. Many rows are drawn as cells, which are
-    darker for a larger fraction of the rows; few rows are drawn as points, whose areas are
-    proportional to these fractions. In the panel of samples, places with data but no samples are
-    pale grey. At most 10,000 evenly spaced rows of each set are used. A mode of the data that the
-    model misses is visible only if it is separate on these two axes, whose labels give their
-    fractions of the variance.
+    Both panels have the same limits and the same scale. Many rows are drawn as a two-dimensional
+    histogram, whose cells are darker the more rows they contain; few rows are drawn as points,
+    whose areas are proportional to the number of rows at each position. In the panel of samples,
+    positions with data but no samples are pale grey. At most 10,000 evenly spaced rows of each set
+    are used. A mode of the data that the model misses is visible only if these two axes separate it
+    from the other modes; the axis labels give the fraction of the variance along each axis.
 
     Args:
         samples: rows in the user's coding, shape (n, columns).
@@ -86,7 +86,7 @@ def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
 
 
 def _draw(panels: Sequence[Axes], points: list[np.ndarray]) -> None:
-    """Draw rows as points if there are few, otherwise as fractions of rows in cells."""
+    """Draw points if there are few rows or positions, otherwise a two-dimensional histogram."""
     bubbles = [_bubbles(rows) for rows in points]
     are_few = min(map(len, points)) < FEWEST_FOR_CELLS
     if are_few or max(len(group.positions) for group in bubbles) <= MOST_POSITIONS:
@@ -96,7 +96,7 @@ def _draw(panels: Sequence[Axes], points: list[np.ndarray]) -> None:
 
 
 def _limits(points: list[np.ndarray], margin: float) -> np.ndarray:
-    """Return the ends of both axes, shape (2, 2)."""
+    """Return the limits of both axes, with a margin around all points, shape (2, 2)."""
     both = np.concatenate(points)
     low = both.min(axis=0)
     high = both.max(axis=0)
@@ -105,7 +105,7 @@ def _limits(points: list[np.ndarray], margin: float) -> np.ndarray:
 
 
 def _bubbles(points: np.ndarray) -> _Bubbles:
-    """Return positions and areas, the largest first, so that small points are drawn on top."""
+    """Return positions and areas in descending order, so that small points are drawn on top."""
     scale = np.abs(points).max() or 1.0
     # Rows that are equal up to rounding share a position.
     _, first, counts = np.unique(

@@ -17,8 +17,8 @@ def samples_beside_data(
 ) -> Figure:
     """Draw the same number of rows of data and of samples in two panels.
 
-    With an image shape each row is drawn as an image; without one, the rows are drawn as a matrix.
-    Both panels share one grey scale. The rows drawn are evenly spaced among the rows passed.
+    If an image shape is given, each row is drawn as an image; otherwise, all rows are drawn as a
+    matrix. Both panels share one grey scale. The rows to draw are evenly spaced among all rows.
 
     Args:
         samples: rows in the user's coding, shape (n, units).

@@ -1,4 +1,4 @@
-"""Pictures of a model of sequences: mutations, contacts and weights as logos."""
+"""Plots of a sequence model: effects of mutations, contacts, and weights as sequence logos."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def mutation_map(
     numbers: Sequence[int] | None = None,
     label: str = "site",
 ) -> Figure:
-    """Draw how each single-letter change alters log p: a row per letter, a column per site.
+    """Draw the change in log p for each mutation, with one row per letter and one column per site.
 
-    Violet means less probable than the sequence, orange more probable; dots mark the sequence.
-    Gaps are left out; sites with NaN are grey.
+    Mutations to a less probable sequence are violet, mutations to a more probable one are orange,
+    and dots mark the letters of the original sequence. The row for gaps is omitted; NaN is grey.
 
     Args:
         scores: log p(changed) − log p(sequence), shape (sites, letters), from `single_changes`.
         letters: the letters, in the order of their codes.
         row: the sequence, as codes.
-        numbers: the number of each site, 0 for none; 1, 2, … if None.
+        numbers: the number of each site, or 0 for a site without a number; 1, 2, … if None.
         label: the label of the site axis.
 
     Example:
@@ -88,10 +88,11 @@ def mutation_map(
 def contact_map(
     scores: Any, *, best: int, apart: int = 4, distances: Any = None, contact: float = 8.0
 ) -> Figure:
-    """Draw the most strongly coupled pairs, and the contacts of a structure if it is known.
+    """Draw the most strongly coupled pairs of sites, and the contacts of a structure if given.
 
-    Below the diagonal are the contacts of the structure, in grey; above it the best pairs, in blue
-    if they are contacts and in orange otherwise.
+    If distances are given, the contacts of the structure are drawn below the diagonal, in grey, and
+    the coupled pairs above the diagonal: in blue if they are contacts, in orange if they are not,
+    and in grey if the distance is unknown.
 
     Args:
         scores: a symmetric matrix, from `contact_scores`.
@@ -145,10 +146,10 @@ def contact_map(
 def weight_logos(
     weights: Any, letters: str, units: Sequence[int], *, numbers: Sequence[int] | None = None
 ) -> Figure:
-    """Draw the weights of hidden units as logos: a letter's height is its weight.
+    """Draw the weights of hidden units as sequence logos: the height of a letter is its weight.
 
-    Letters above the line increase the input to the unit; letters below the line decrease it. The
-    30 sites with the largest weights are shown, in sequence order.
+    Letters above the line increase the input to the unit; letters below the line decrease it. For
+    each unit, the 30 sites with the largest weights are shown, in sequence order.
 
     Args:
         weights: W, shape (sites, letters, hidden units).
@@ -193,7 +194,7 @@ def weight_logos(
 
 
 def _colors(letters: str) -> Any:
-    """Return logomaker's colours by chemistry for protein, by base for nucleotides."""
+    """Return logomaker's colour scheme: chemical groups for proteins, bases for nucleic acids."""
     groups = {"AVILMFWYC": "#000000", "KRH": BLUE, "DE": ORANGE, "STNQ": "#009E73", "GP": "#CC79A7"}
     if set(letters) <= set("-ACGTU"):
         groups = {"A": "#009E73", "C": BLUE, "G": "#E69F00", "TU": ORANGE}

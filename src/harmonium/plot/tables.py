@@ -1,4 +1,4 @@
-"""Columns of a table: their distributions and pairwise dependence, data beside samples."""
+"""Plots of a table's columns: distributions and pairwise dependence in data and samples."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ NOTABLE = 0.05  # smallest fraction of missing cells that is shown in a title
 def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int = 0) -> Figure:
     """Draw the distribution of each column of a table, data in grey and samples in blue.
 
-    Categories, and numbers with few values, are drawn as bars (at most the eight most frequent in
-    the data); other numbers as histograms with common bins. Only known cells of the data are drawn;
-    if many are missing, the title gives their fraction, because samples have no missing cells and
-    may rightly differ.
+    Categories (at most the eight most frequent in the data) and numbers with at most eight distinct
+    values are drawn as bars; other numbers are drawn as histograms with common bins. Missing cells
+    of the data are not drawn; if there are many, the title gives their fraction, because samples
+    have no missing cells, so the distributions may differ even if the model is accurate.
 
     Args:
         columns: the column types.
         samples: rows of codes drawn from a model, as `Columns.encode` returns them.
         data: rows of codes of the data, with NaN for missing cells.
-        seed: seed for drawing one of the cells that a code represents.
+        seed: seed for drawing a cell from the values that a code represents.
 
     Returns:
         A figure with one panel for each of the first 30 columns.
@@ -69,7 +69,7 @@ def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int 
 
 
 def _panel(axes: Axes, data: np.ndarray, samples: np.ndarray) -> None:
-    """Draw the known cells of a column: as bars for words or few values, else as histograms."""
+    """Draw a column's known cells, as bars for categories or few values, else as histograms."""
     is_words = data.dtype.kind == "O"
     data = _comparable(data)
     samples = _comparable(samples)
@@ -84,7 +84,7 @@ def _panel(axes: Axes, data: np.ndarray, samples: np.ndarray) -> None:
 
 
 def _comparable(cells: np.ndarray) -> np.ndarray:
-    """Return cells as text, or as numbers; dates as years."""
+    """Convert cells to strings or, if they are numbers or dates, to floats (decimal years)."""
     if cells.dtype.kind == "O":
         return cells.astype(str)
     if cells.dtype.kind == "M":
@@ -118,9 +118,10 @@ def _histograms(axes: Axes, data: np.ndarray, samples: np.ndarray) -> None:
 def dependence(columns: Columns, samples: Any, data: Any) -> Figure:
     """Draw the dependence of each pair of columns: data above the diagonal, samples below it.
 
-    The strength is √(1 − e^(−2 I)), with I the mutual information of the two columns in nats; for
-    normal variables it is the absolute correlation. Numbers are binned into six classes with equal
-    numbers of data rows. The bias of I for independent columns is subtracted.
+    The strength of dependence is √(1 − e^(−2 I)), where I is the mutual information of the two
+    columns in nats; for jointly normal variables, this is the absolute correlation. Numbers are
+    binned into six classes with equal numbers of data rows. The bias that the estimate of I has for
+    independent columns is subtracted.
 
     Args:
         columns: the column types.

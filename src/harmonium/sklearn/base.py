@@ -52,14 +52,15 @@ LEARNING, SAMPLING, SCORING, CHAINS = range(4)  # purposes of random keys
 def key_from(random_state: Any, purpose: int) -> jax.Array:
     """Draw a JAX key from scikit-learn's `random_state`.
 
-    With an int, every call starts from the same seed; each purpose therefore has its own keys.
+    If `random_state` is an int, every call starts from the same seed, so each purpose gets a
+    separate key.
     """
     key = key_of(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     return fold_in(key, purpose)
 
 
 def floats(X: Any, **options: Any) -> Any:
-    """Check rows and return them as floats, without checking their columns against `fit`."""
+    """Check rows and convert them to floats, without comparing the columns with those of `fit`."""
     settings: dict[str, Any] = {"dtype": FLOATS} | options
     return check_array(X, **settings)
 
@@ -84,22 +85,22 @@ def warn_outside(X: Any) -> None:
 
 
 def at_precision(dtype: Any) -> Any:
-    """Enable float64 in JAX if the rows are float64, since scikit-learn preserves the precision."""
+    """Return a context that enables float64 in JAX if `dtype` is float64, to preserve precision."""
     if np.dtype(dtype) == np.float64:
         return jax.enable_x64(True)
     return nullcontext()
 
 
 def row_groups(rbm: Model, rows: np.ndarray, missing: int = 0) -> Iterator[tuple[np.ndarray, bool]]:
-    """Yield groups of row indices to process together, and whether a group's rows are complete.
+    """Yield the row indices of each group to process together, and whether its rows are complete.
 
-    Rows whose missing cells can be summed over are grouped separately from rows that need chains,
-    so that no row affects the result of another. Empty groups are omitted.
+    Rows whose missing cells can be summed over exactly are separated from rows that need Gibbs
+    sampling, so that no row affects the result of another. Empty groups are omitted.
 
     Args:
         rbm: the model.
-        rows: rows in the library's coding, NaN where a cell is missing.
-        missing: number of units that are also missing in every row.
+        rows: encoded rows, with NaN for missing cells.
+        missing: number of further units that are missing in every row.
     """
     counts = np.isnan(rows).sum(1)
     summable = [
@@ -138,7 +139,7 @@ class BaseRBM(BaseEstimator):
     # ------------------------------------------------------------------ learning
 
     def _hidden_layer(self) -> AbstractLayer:
-        """Return the hidden layer that `hidden` names; ("potts", 3) means units of 3 states."""
+        """Return the hidden layer specified by `hidden`; ("potts", 3) means units with 3 states."""
         size = positive_integer(self.n_components, "n_components")
         name: Any = self.hidden
         states = None
@@ -147,7 +148,7 @@ class BaseRBM(BaseEstimator):
         return layer_named(name, "hidden").make(size, states)
 
     def _learn(self, visible: AbstractLayer, rows: Any, sample_weight: Any) -> Model:
-        """Train a new model on rows in the library's coding."""
+        """Train a new model on encoded rows."""
         hidden = self._hidden_layer()
         arguments = self._arguments() | self._regularisation()
         key_start, key_run = self._new_keys()
@@ -185,7 +186,7 @@ class BaseRBM(BaseEstimator):
         return {}
 
     def _state_for_portions(self, result: Fit) -> TrainState | None:
-        """Return the state from which `partial_fit` continues; None to start from the model."""
+        """Return the training state from which `partial_fit` continues, or None to start anew."""
         return result.state
 
     def _split(
@@ -199,7 +200,7 @@ class BaseRBM(BaseEstimator):
 
         Args:
             visible: the visible layer of a new model; None to continue with the fitted model.
-            rows: the portion, in the library's coding.
+            rows: the encoded rows of the portion.
             sample_weight: the weight of each row.
         """
         portions = self._portions_like(rows, sample_weight)
@@ -228,8 +229,8 @@ class BaseRBM(BaseEstimator):
     def _may_follow(self, X: Any) -> bool:
         """Return whether X is an array of the same form as the last portion, with valid values.
 
-        scikit-learn's checks would accept such an array, but take as long as ten updates. The
-        checks are needed only for column names.
+        Such an array need not pass scikit-learn's checks, which take as long as ten updates. The
+        checks are still made if the estimator was fitted with column names.
         """
         portions = getattr(self, "_alike", None)
         has_names = hasattr(self, "feature_names_in_")
@@ -237,7 +238,7 @@ class BaseRBM(BaseEstimator):
         return is_plain and portions is not None and portions.takes(X)
 
     def _portions_like(self, rows: Any, sample_weight: Any) -> Portions | None:
-        """Return the `Portions` of the last call if it can train on these rows too; else None."""
+        """Return the `Portions` of the last call, or None if it cannot train on these rows."""
         portions = getattr(self, "_alike", None)
         if portions is None or sample_weight is not None:
             return None
@@ -247,7 +248,7 @@ class BaseRBM(BaseEstimator):
         return portions if portions.takes(rows) else None
 
     def _after(self, portions: Portions, learned: Learned) -> Model:
-        """Store the state for the next portion, and return the model to use."""
+        """Store the training state for the next portion, and return the current model."""
         self._alike = None
         if learned.diverged:
             message = "diverged: the model before this portion is kept; lower learning_rate"
@@ -262,15 +263,16 @@ class BaseRBM(BaseEstimator):
         return learned.rbm
 
     def __getstate__(self) -> Any:
-        """Return the state to pickle, without what the next call of `partial_fit` recomputes."""
+        """Return the attributes to pickle, without those that `partial_fit` recomputes."""
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_alike"}
 
     def _continued(self, dataset: Dataset, arguments: dict, key: Any) -> TrainState | None:
-        """Return the state to continue from, without the parts invalidated by changed parameters.
+        """Return the training state to continue from, or None if there is no valid state.
 
-        Chains depend on the method and its settings; the optimiser's state depends on the optimiser
-        and the learning rate. If weights were assigned explicitly, no state is valid.
+        Parts that depend on changed parameters are created anew: chains if the method or its
+        settings changed, the optimiser's state if the optimiser or the learning rate changed. If
+        the user has assigned weights, no part of the state is valid.
         """
         state = self._state
         settings = self._state_settings()
@@ -287,14 +289,14 @@ class BaseRBM(BaseEstimator):
         return new._replace(updates=state.updates, **still_valid)
 
     def _state_settings(self) -> dict[str, tuple]:
-        """Return the parameters on which each part of the training state depends, by part name."""
+        """Map each part of the training state to the parameters on which it depends."""
         return {
             "gradient": (str(self.method), self.k, self.n_chains, self.batch_size),
             "optimizer": (self.learning_rate, self.optimizer and id(self.optimizer)),
         }
 
     def _assigned(self, state: TrainState) -> bool:
-        """Return whether the fitted parameters were assigned explicitly."""
+        """Return whether the user has assigned new values to the fitted weights or biases."""
         return False
 
     def _new_keys(self) -> tuple[Any, Any]:
@@ -305,7 +307,7 @@ class BaseRBM(BaseEstimator):
         return start, run
 
     def _arguments(self) -> dict[str, Any]:
-        """Return the arguments of training, checked before any attribute changes."""
+        """Check and return the training arguments, before any attribute changes."""
         batch_size = positive_integer(self.batch_size, "batch_size")
         return {
             "gradient": self._gradient(),
@@ -322,7 +324,7 @@ class BaseRBM(BaseEstimator):
             return self.method
         if not isinstance(self.method, str) or self.method not in self._methods:
             raise InputError(
-                f"method: expected {', '.join(self._methods)} or a method such as"
+                f"method: expected {', '.join(self._methods)} or a gradient method such as"
                 f" hm.Contrastive(...); got {self.method!r}."
             )
         return self._named(self.method)
@@ -343,7 +345,7 @@ class BaseRBM(BaseEstimator):
         return Recipe(rate=rate)
 
     def _reporter(self, dataset: Dataset) -> Callable[[Report], None]:
-        """Return a callback that prints each measured iteration as scikit-learn does."""
+        """Return a callback that prints a line per measured iteration, in scikit-learn's format."""
         start = time.perf_counter()
 
         def show(report: Report) -> None:
@@ -371,12 +373,13 @@ class BaseRBM(BaseEstimator):
         width = self._model().hidden.size
         if h.shape[1] != width:
             raise InputError(
-                f"X: expected {width} columns, one for each hidden unit; got {h.shape[1]}."
+                f"X: expected rows of hidden states or means, shape (rows, {width}); got shape"
+                f" {h.shape}."
             )
         return self._apply(mean_v, h, h.dtype)
 
     def _draws(self, n_samples: int, k: int | None, given: Any = None) -> np.ndarray:
-        """Draw rows by k Gibbs sweeps, or as `hm.sample` does if k is None."""
+        """Draw rows by k Gibbs sweeps or, if k is None, as `hm.sample` does by default."""
         check_is_fitted(self)
         key = key_from(self.random_state, SAMPLING)
         if k is not None:
@@ -393,22 +396,22 @@ class BaseRBM(BaseEstimator):
 
 
 def in_dtype(model: Model, dtype: Any) -> Model:
-    """Return the model with parameters of this dtype."""
+    """Convert the parameters of a model to this dtype."""
     return jax.tree.map(lambda leaf: from_numpy(np.array(leaf, dtype)), model)
 
 
-# Functions of rows in the library's coding, compiled once for all estimators.
+# Functions of encoded rows, compiled once for all estimators.
 
 
 @compiled
 def mean_h(model: Model, rows: jax.Array) -> jax.Array:
-    """Return ⟨h⟩ given the rows."""
+    """Return the hidden means ⟨h | v⟩ of the rows."""
     return model.mean_h_from_v(model.visible.encode(rows))
 
 
 @compiled
 def mean_v(model: Model, h: jax.Array) -> jax.Array:
-    """Return ⟨v⟩ given hidden states or hidden means, in arithmetic columns."""
+    """Return ⟨v⟩ given hidden states or hidden means, with one-hot columns for categories."""
     return model.mean_v_from_h(h)
 
 
@@ -420,5 +423,5 @@ def free_energy(model: Model, rows: jax.Array) -> jax.Array:
 
 @compiled
 def sweeps(model: Model, rows: jax.Array, k: jax.Array, key: jax.Array) -> jax.Array:
-    """Return the visible states after k Gibbs sweeps from the rows, in arithmetic columns."""
+    """Return visible states after k Gibbs sweeps from the rows; categories are one-hot."""
     return after_sweeps(model, model.visible.encode(rows), k, key=key, turns=1)

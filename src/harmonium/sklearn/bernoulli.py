@@ -53,7 +53,7 @@ class _AnyNumbers(AbstractNumbers):
 
 
 class AnyReals(AbstractBernoulli):
-    """Bernoulli units whose data may be any finite numbers, used linearly as in scikit-learn."""
+    """Bernoulli units in whose energy any finite numbers are used linearly, as in scikit-learn."""
 
     def __init__(self, size: int, bias: Any = None):
         super().__init__(size, bias)
@@ -64,14 +64,14 @@ class AnyReals(AbstractBernoulli):
         return _AnyNumbers(self.size, "a unit takes any finite number", 0.0, 1.0, stored=np.uint8)
 
     def fit_moments(self, x: jax.Array, weights: jax.Array | None = None) -> AnyReals:
-        """Fit the units to the moments of the rows, clipped to [0, 1]."""
+        """Fit the units to the moments of the rows, whose values are first clipped to [0, 1]."""
         fitted = Bernoulli(self.size).fit_moments(jnp.clip(x, 0.0, 1.0), weights)
         return AnyReals(self.size, fitted.bias)
 
 
 @dataclass(eq=False, repr=False)
 class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
-    """Bernoulli restricted Boltzmann machine: features and the distribution of binary data.
+    """A Bernoulli restricted Boltzmann machine, which models binary data and extracts features.
 
     A replacement for `sklearn.neural_network.BernoulliRBM` with the same parameters, attributes and
     methods, so settings tuned for scikit-learn also work here. It differs where scikit-learn's
@@ -81,8 +81,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     `batch_size`. In addition, you can sample from the model and compute its likelihood.
 
     Rows may contain any finite numbers. Values outside [0, 1] are used linearly, as in
-    scikit-learn, and cause a warning from `fit` and from the scores, since 0/1 units assign them no
-    probability.
+    scikit-learn; `fit` and the scoring methods then give a warning, since 0/1 units assign no
+    probability to such values.
     Features, means, free energies and pseudo-likelihoods are computed in the precision of the rows;
     training, sampling and log Z use float32.
 
@@ -105,8 +105,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         How to estimate the gradient of the likelihood: "pcd", with persistent chains; "cd", with
         chains that start at the data; "exact", by enumeration of the smaller layer; "auto", with
         persistent chains that use more sweeps or replica exchange if they would mix too slowly; or
-        any other of `hm.training.METHOD_NAMES`. A method object of the library is also accepted,
-        such as `hm.Persistent(hm.Gibbs(5))`.
+        any other name in `hm.training.METHOD_NAMES`. A gradient method of the library, such as
+        `hm.Persistent(hm.Gibbs(5))`, is also accepted.
     k : int, default=1
         Gibbs sweeps per update.
     n_chains : int, default=None
@@ -155,7 +155,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; a sparse matrix is never converted to a dense one as a whole.
+            The rows; a sparse matrix is converted to dense batches, never as a whole.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -277,7 +277,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self._apply(free_energy, X, X.dtype)
 
     def gibbs(self, v: Any, k: int = 1) -> np.ndarray:
-        """Return the visible states after k Gibbs sweeps from the rows v, as booleans."""
+        """Return the visible states, as booleans, after k Gibbs sweeps that start at the rows v."""
         check_is_fitted(self)
         if not hasattr(self, "random_state_"):
             self.random_state_ = check_random_state(self.random_state)
@@ -292,15 +292,15 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return in_parts(swept, rows, model.widest, np.float32) > 0.5
 
     def sample(self, n_samples: int = 1, *, k: int | None = None) -> np.ndarray:
-        """Draw rows from the model, by k Gibbs sweeps, or as `hm.sample` does if k is None."""
+        """Draw rows by k Gibbs sweeps or, if k is None, as `hm.sample` does by default."""
         return self._draws(n_samples, k)
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Return the pseudo-likelihood of each row, Σ_i log p(v_i | all other v), in nats.
+        """Return the log-pseudo-likelihood of each row, Σ_i log p(v_i | all other units), in nats.
 
-        For each row, scikit-learn draws one random i and multiplies log p(v_i | all other v) by the
-        number of units. This method returns the full sum, which is the expectation of that
-        estimate.
+        For each row, scikit-learn draws one random unit i and multiplies log p(v_i | all other
+        units) by the number of units. This method returns the full sum, which is the expectation of
+        scikit-learn's estimate.
         """
         X = self._rows(X)
         warn_outside(X)
@@ -313,10 +313,11 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return np.concatenate(scores)
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
-        """Return the mean log-likelihood of the rows, with an interval and the method.
+        """Return the mean log-likelihood of the rows, an uncertainty interval, and the method used.
 
         The result is exact if the smaller layer can be enumerated; otherwise log Z is estimated by
-        forward and reverse annealing runs. The settings are passed to `hm.log_likelihood`.
+        forward and reverse annealed importance sampling. The settings are passed to
+        `hm.log_likelihood`.
 
         Values outside [0, 1] are used linearly, with a warning; the result is then not a
         log-probability.

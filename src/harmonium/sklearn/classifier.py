@@ -43,10 +43,11 @@ FEWEST_WATCHED = 10  # fewer rows would be too weak evidence
 
 @dataclass(eq=False, repr=False)
 class RBMClassifier(ClassifierMixin, BaseRBM):
-    """A classifier based on a restricted Boltzmann machine of rows and labels.
+    """A classifier based on a restricted Boltzmann machine over rows and their labels.
 
-    The label is an additional visible Potts unit, and the model learns the joint distribution. The
-    conditional distribution of the label is computed exactly, without Z and without sampling,
+    The label is represented by an additional visible Potts unit, and the model learns the joint
+    distribution of rows and labels. The conditional distribution of the label is computed exactly,
+    without Z and without sampling,
 
         p(y | v) ∝ exp(b_y + Γ_h(vW + W_y)),
 
@@ -64,15 +65,16 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     batch_size : int, default=100
         Rows per update; all rows if there are fewer.
     n_iter : int or None, default=None
-        Passes over the rows. If None, at least 20 passes and at least 10,000 updates, or up to
-        40,000 updates for a small model trained on more than 2,000 rows.
+        Passes over the rows. If None, training makes at least 20 passes and at least 10,000
+        updates, or up to 40,000 updates for a small model trained on more than 2,000 rows.
     method : str or gradient method, default="pcd"
-        The objective and how to compute its gradient. "pcd", "cd" and "exact", as in
-        `BernoulliRBM`, maximise log p(v, y) of rows and labels together. "discriminative" maximises
-        log p(y | v) of the labels alone, exactly and without sampling. "hybrid" maximises log p(y |
-        v) + generative_share · log p(v, y), with CD-k for the second term. These last two classify
-        better if there are many rows, and need a higher learning_rate, such as 0.5. They learn
-        little or nothing about the distribution of rows, so draws by `sample` are then poor.
+        The objective function and the method to compute its gradient. "pcd", "cd" and "exact", as
+        in `BernoulliRBM`, maximise log p(v, y) of rows and labels together. "discriminative"
+        maximises log p(y | v) of the labels alone, exactly and without sampling. "hybrid" maximises
+        log p(y | v) + generative_share · log p(v, y), with CD-k for the second term.
+        "discriminative" and "hybrid" classify better if there are many rows, and need a higher
+        learning_rate, such as 0.5. With these methods the model learns little or nothing about the
+        distribution of rows, so rows drawn by `sample` are poor.
     generative_share : float, default=0.1
         The weight of log p(v, y) in "hybrid"; ignored by other methods.
     verbose, random_state, k, n_chains, optimizer
@@ -83,7 +85,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     classes_ : ndarray
         The labels.
     rbm_ : harmonium.RBM
-        The model over rows, as `columns_.encode` returns them, followed by the label's code.
+        The joint model of rows, encoded by `columns_.encode`, and the code of the label.
     columns_ : Columns
         The mapping from columns to units.
     n_features_in_, feature_names_in_
@@ -138,7 +140,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         """Return log p(label | row), shape (n_samples, n_classes).
 
         The result is exact for complete rows. For rows with missing cells, the probabilities are
-        averaged over completions drawn from the model.
+        averaged over their possible completions, exactly or by Gibbs sampling.
         """
         check_is_fitted(self)
         X = self.columns_.checked(self, X)
@@ -161,7 +163,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         return log_softmax(log_odds[:, :classes], axis=-1)
 
     def _of_incomplete(self, rows: np.ndarray) -> np.ndarray:
-        """Return the log of the mean of p(label | row) over completions."""
+        """Return log p(label | known cells) of rows with missing cells."""
         classes = len(self.classes_)
         labelled = np.column_stack([rows, np.full(len(rows), np.nan)])
         key = key_from(self.random_state, CHAINS)
@@ -179,7 +181,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         return self.classes_[chosen]
 
     def sample(self, n_samples: int = 1, y: Any = None, *, k: int | None = None) -> Any:
-        """Draw rows (of class y, if given) by k Gibbs sweeps; if k is None, as `hm.sample` does."""
+        """Draw rows, of class y if given, by k Gibbs sweeps or, by default, as `hm.sample` does."""
         check_is_fitted(self)
         given = None
         if y is not None:
@@ -205,10 +207,11 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
 
 
 class LabelCurve:
-    """A callback that checks whether a run was long enough to learn its labels.
+    """A callback that checks whether training was long enough to learn the labels.
 
-    The mean log p(label | row) of some training rows is measured half-way and at the end. At the
-    start, the model knows only the frequencies of the classes.
+    The mean log p(label | row) of some training rows is measured halfway through the run and at its
+    end. The final score is compared with the score of the class frequencies alone, which is all
+    that the initial model knows.
     """
 
     def __init__(self, dataset: Dataset):
@@ -225,7 +228,7 @@ class LabelCurve:
         self.is_over = False
 
     def __call__(self, report: Report) -> None:
-        """Score the labels at the first report after half of the run, and at the last report."""
+        """Measure the score at the first report in the second half of the run, and at the last."""
         self.updates = report.updates
         self.is_over = report.updates >= report.total
         is_first_after_half = 2 * report.updates >= report.total and not self.scores

@@ -36,7 +36,8 @@ class Part:
         columns: the indices of the columns in the table.
         offset, scale: for each column, the offset to subtract and the scale to divide by.
         categories: for columns of codes, the sorted values of each column, indexed by the codes.
-        groups: groups of 0/1 columns, each encoding one category, as positions in `columns`.
+        groups: groups of 0/1 columns that encode one categorical variable, as positions in
+            `columns`.
     """
 
     kind: str
@@ -57,7 +58,7 @@ class Part:
         return layer_named(self.kind, "visible", *TABLE_KINDS).make(len(self.columns), states)
 
     def encode(self, table: np.ndarray, name: str) -> np.ndarray:
-        """Return the columns in the library's coding."""
+        """Encode the columns as units of the layer."""
         if not self.categories:
             self._check(table, name)
             return (table[:, self.columns] - self.offset) / self.scale
@@ -65,7 +66,7 @@ class Part:
         return np.stack([_codes(table[:, c], values, c, name) for c, values in pairs], axis=1)
 
     def _check(self, table: np.ndarray, name: str) -> None:
-        """Raise InputError for the first entry outside the domain, naming its table column."""
+        """Raise InputError, naming the table column, if any entry is outside the domain."""
         cells = table[:, self.columns]
         wrong = self.layer.coding.outside(cells) & ~np.isnan(cells)
         if wrong.any():
@@ -74,18 +75,18 @@ class Part:
             domain = self.layer.coding.describe(0)
             raise InputError(
                 f"{name}: {domain}; got {table[row, place]:g} in row {row}, column {place}"
-                f" ({int(wrong.sum()):,} outside in all)."
+                f" (number of invalid values: {int(wrong.sum()):,})."
             )
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Return the columns of the table, decoded from rows in the library's coding."""
+        """Decode encoded rows to the columns of the table."""
         if not self.categories:
             return rows * self.scale + self.offset
         pairs = zip(rows.T.astype(int), self.categories, strict=True)
         return np.stack([values[np.minimum(c, len(values) - 1)] for c, values in pairs], axis=1)
 
     def decode_means(self, means: np.ndarray) -> np.ndarray:
-        """Return table columns decoded from mean states; for codes, the most probable category."""
+        """Decode mean states to table columns; for categories, choose the most probable one."""
         if not self.categories:
             return self.decode(means)
         by_site = means.reshape(len(means), len(self.columns), -1)
@@ -94,12 +95,12 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The mapping from a table's columns to the units of a layer, in parts.
+    """The mapping from a table's columns to the units of a layer, divided into parts.
 
     Attributes:
         parts: groups of columns of the same kind.
         count: the number of columns.
-        container: the container of the rows in `fit`, used for results.
+        container: the type of array or data frame passed to `fit`, in which results are returned.
     """
 
     parts: tuple[Part, ...]
@@ -108,14 +109,14 @@ class Columns:
 
     @property
     def layer(self) -> AbstractLayer:
-        """A new layer: the layer of the only part, or a `Mixed` layer of all parts."""
+        """A new layer: the layer of the only part, or a `Mixed` layer of several parts."""
         layers = [part.layer for part in self.parts]
         if len(layers) == 1:
             return layers[0]
         return Mixed(*layers)
 
     def checked(self, estimator: Any, X: Any) -> np.ndarray:
-        """Return X, which must have the columns of `fit`, as an array of numbers."""
+        """Check that X has the columns of `fit`, and return it as an array of numbers."""
         allow_nan: Any = "allow-nan"
         return np.asarray(
             validate_data(estimator, X, reset=False, dtype=FLOATS, ensure_all_finite=allow_nan)
@@ -123,14 +124,14 @@ class Columns:
 
     @property
     def table(self) -> Any:
-        """Refuse questions: these columns have no names and no words.
+        """Raise InputError, since `ask` needs named columns, which an array of numbers lacks.
 
         Raises:
             InputError: always.
         """
         raise InputError(
-            "ask: expected an estimator that was fitted to a table with named columns; got an array"
-            ' of numbers; pass a data frame, or visible="table".'
+            "ask: expected an estimator fitted to a table with named columns; got one fitted to an"
+            ' array of numbers; fit it to a data frame, or set visible="table".'
         )
 
     def dtype_of(self, table: np.ndarray) -> Any:
@@ -145,20 +146,20 @@ class Columns:
         return -(~np.isnan(table) @ np.log(scales))
 
     def encode(self, table: np.ndarray, name: str = "X") -> np.ndarray:
-        """Return rows in the library's coding.
+        """Encode the rows of a table.
 
         Raises:
-            InputError: a category that was not seen in `fit`.
+            InputError: a cell contains a category that was not seen in `fit`.
         """
         return np.concatenate([part.encode(table, name) for part in self.parts], axis=1)
 
     def decode(self, rows: np.ndarray) -> Any:
-        """Return the table decoded from rows in the library's coding."""
+        """Decode encoded rows to a table."""
         table = self._table(rows, [len(part.columns) for part in self.parts], Part.decode)
         return self.container.rows(frame_of_array(table, ()))
 
     def decode_means(self, means: np.ndarray) -> Any:
-        """Return the table decoded from mean states."""
+        """Decode mean states to a table."""
         widths = [part.layer.size for part in self.parts]
         table = self._table(means, widths, Part.decode_means)
         return self.container.means(frame_of_array(table, ()))
@@ -180,7 +181,7 @@ def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
         spec: the name of one kind for all columns; or pairs (kind, columns), with columns by index,
             by name, as a slice or as a mask; or "auto" to choose a kind for each column: spins if
             all values are −1 or 1 and some are −1, Bernoulli if all are in [0, 1], else Gaussian.
-            With "auto", mutually exclusive 0/1 columns are treated as one category.
+            With "auto", mutually exclusive 0/1 columns are treated as one categorical variable.
         table: the rows, shape (n, columns).
         names: the columns' names, or None.
 
@@ -208,14 +209,14 @@ def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
 
 
 def _with_groups(part: Part, table: np.ndarray) -> Part:
-    """Return the part with its groups of mutually exclusive columns, if they hold only 0 and 1."""
+    """Add the groups of mutually exclusive 0/1 columns to a part, unless cells are missing."""
     if part.kind != "bernoulli" or np.isnan(table[:, part.columns]).any():
         return part
     return replace(part, groups=column_groups(table[:, part.columns]).all)
 
 
 def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:
-    """Return the parts of one kind: a single part or, for codes, one per number of categories."""
+    """Return the parts of one kind: one part or, for categories, one per number of categories."""
     cells = table[:, columns]
     row = layer_named(kind, "visible", *TABLE_KINDS)
     if row.rows != "codes":
@@ -260,7 +261,8 @@ def kinds_by_place(spec: Any, count: int, names: Any, argument: str) -> dict[int
         argument: the name of the argument for error messages.
 
     Raises:
-        InputError: an invalid form, or columns that do not exist or are specified twice.
+        InputError: the form of `spec` is invalid, or a column does not exist or is specified
+            twice.
     """
     kinds: dict[int, str] = {}
     try:
@@ -311,7 +313,7 @@ def _codes(column: np.ndarray, values: np.ndarray, place: int, name: str) -> np.
         row = int(np.argmax(wrong))
         known = ", ".join(f"{value:g}" for value in values[:10])
         raise InputError(
-            f"{name}: expected a category seen in fit in column {place}, such as {known}; got"
+            f"{name}: expected, in column {place}, a category seen in fit, such as {known}; got"
             f" {column[row]:g} in row {row}."
         )
     if not missing.any():

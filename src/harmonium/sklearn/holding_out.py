@@ -1,4 +1,4 @@
-"""Estimators whose `fit` regularises by held-out rows or, for few rows, by cross-validation."""
+"""Estimators that regularise `fit` with held-out rows or, for few rows, cross-validation."""
 
 from __future__ import annotations
 
@@ -50,8 +50,7 @@ class BaseHoldingOut(TransformerMixin, BaseRBM):
             fraction = usual_fraction(len(rows), can_cross_validate=has_score)
         if not isinstance(fraction, int | float | np.number) or not 0 <= fraction < 1:
             raise InputError(
-                'validation_fraction: expected a number from 0 to below 1, or "auto"; got'
-                f" {fraction!r}."
+                f'validation_fraction: expected a number in [0, 1), or "auto"; got {fraction!r}.'
             )
         is_small = len(rows) < FEWEST_ROWS_TO_HOLD_OUT
         # A weighted row represents several rows, so no subset is a random part of the data.

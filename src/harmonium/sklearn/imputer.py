@@ -39,12 +39,12 @@ INDICATOR = "missingindicator_{}"  # as in scikit-learn
 class RBMImputer(BaseAsking, OneToOneFeatureMixin, BaseHoldingOut):
     """Fill in the missing cells of a table with a restricted Boltzmann machine trained on it.
 
-    A cell is predicted from the observed cells of its row: a missing category is filled with the
-    most probable category, a number according to `strategy`. Data frames (pandas, polars and
-    others) and arrays of objects may contain words, booleans and dates, and are returned with their
-    own types and names. A column that is not modelled keeps its missing cells, unless all its known
-    values are the same number, with which the cells are then filled. The inferred type of each
-    column is in `columns_` (docs/tables.md).
+    A missing cell is predicted from the observed cells of its row: a category is replaced by the
+    most probable one, a number according to `strategy`. Data frames (pandas, polars and others) and
+    arrays of objects may contain words, booleans and dates, and are returned with their own types
+    and names. A column that is not modelled keeps its missing cells; but if all its known values
+    are the same number, the cells are filled with this number. The inferred type of each column is
+    stored in `columns_` (docs/tables.md).
 
     Parameters
     ----------
@@ -53,13 +53,14 @@ class RBMImputer(BaseAsking, OneToOneFeatureMixin, BaseHoldingOut):
     hidden : str or tuple, default="bernoulli"
         The type of the hidden units, as in `RBM`.
     kinds : dict, list of pairs or None, default=None
-        Column types: "category", "discrete", "continuous", "date", "calendar" or "left out", by
-        name, or as pairs (kind, columns) with columns by index, name, slice or mask. The types of
-        other columns are inferred from their cells.
+        Column types ("category", "discrete", "continuous", "date", "calendar" or "left out"), as a
+        dict from column names to types, or as pairs (type, columns) with columns given by index,
+        name, slice or mask. The types of all other columns are inferred from their cells.
     strategy : {"mean", "median", "most_frequent"}, default="mean"
-        The number that fills a cell: the mean minimises squared errors, the median absolute errors,
-        and the most frequent value the number of errors. In a column of floats the mean is not
-        rounded (2.4 children, say); in other columns it is rounded to a possible value.
+        The statistic of the predicted distribution that fills a missing number: the mean minimises
+        the squared error, the median the absolute error, and the most frequent value the
+        probability of an error. In a column of floats the mean is not rounded (2.4 children, say);
+        in other columns it is rounded to a possible value.
     sample_posterior : bool, default=False
         Whether `transform` draws the missing cells of each row jointly from their distribution
         given the observed cells, for multiple imputation.
@@ -69,7 +70,7 @@ class RBMImputer(BaseAsking, OneToOneFeatureMixin, BaseHoldingOut):
     draws : int, default=20
         Gibbs chains per row, over which the predictions are averaged.
     sweeps : int, default=200
-        Sweeps of each chain.
+        Gibbs sweeps per chain.
     learning_rate, batch_size, n_iter, verbose, random_state, method, k, n_chains, optimizer, \
 validation_fraction
         As in `RBM`.
@@ -81,7 +82,7 @@ validation_fraction
     rbm_ : harmonium.RBM
         The model of the encoded columns.
     message_ : str
-        How `fit` ended.
+        A description of how `fit` ended.
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
@@ -120,11 +121,11 @@ validation_fraction
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return X with its missing cells filled, in the same container, with its types and names.
+        """Return X with its missing cells filled; container, column types and names are kept.
 
-        All other cells are unchanged. A column that is not modelled also keeps its missing cells,
-        with a warning, unless all its numbers in `fit` were the same; then it is filled with that
-        number.
+        All other cells are unchanged. A column that is not modelled keeps its missing cells, and a
+        warning is given; but if all its values in `fit` were the same number, the cells are filled
+        with this number.
         """
         check_is_fitted(self)
         guess = self._guess()
@@ -151,7 +152,7 @@ validation_fraction
     def _filled(
         self, frame: Frame, imputation: Imputation, guess: Guess, are_floats: list[bool]
     ) -> Frame:
-        """Return the table filled with guesses; the means of float columns are not rounded."""
+        """Fill missing cells with point predictions; the means of float columns are not rounded."""
         mean = imputation.mean
         spread = imputation.spread
         filled = self.columns_.filled(frame, mean, guess, spread, constants=True)
@@ -165,7 +166,7 @@ validation_fraction
         return Frame(tuple(columns), frame.has_names)
 
     def _guess(self) -> Guess:
-        """Return the rule that chooses the number for a missing cell, set by `strategy`."""
+        """Return the statistic that fills missing numbers, as specified by `strategy`."""
         if self.strategy not in GUESSES:
             known = ", ".join(map(repr, GUESSES))
             raise InputError(f"strategy: expected one of {known}; got {self.strategy!r}.")
@@ -181,12 +182,12 @@ validation_fraction
         return np.concatenate([names, np.array(indicators, object)])
 
     def _indicators(self, frame: Frame) -> list[RawColumn]:
-        """Return a column of 0 and 1 for each column that had missing cells in `fit`."""
+        """Return an indicator column (1 if missing) for each column with missing cells in `fit`."""
         columns = itertools.compress(frame.columns, self._has_gaps)
         return [RawColumn(INDICATOR.format(c.name), c.is_missing.astype(float)) for c in columns]
 
     def _container_for(self, X: Any) -> AbstractContainer:
-        """Return the container from `fit` if X has the same type of container, else X's."""
+        """Return the container of `fit` if X has the same type of container, else a new one."""
         container = container_of(X)
         if type(self._container) is type(container):
             return self._container

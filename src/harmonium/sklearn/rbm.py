@@ -22,7 +22,7 @@ SWEEPS = 100  # Gibbs sweeps of each chain that draws a completion
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RBM(BaseAsking, ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
-    """Restricted Boltzmann machine with layers of any types: features, densities and samples.
+    """A restricted Boltzmann machine with any types of units: a transformer and density model.
 
     Parameters
     ----------
@@ -30,45 +30,45 @@ class RBM(BaseAsking, ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         Number of hidden units.
     visible : str, dict or list of pairs, default="auto"
         The types of the columns: "bernoulli" (values in [0, 1]), "ising" (−1 and 1), "gaussian"
-        (standardised internally), "potts" (categories: any numbers), or pairs (kind, columns) with
-        columns by index, name, slice or mask. "table" infers the type of each column from its
-        cells, as `RBMImputer` does (docs/tables.md); pairs or a dict with the kinds "category",
-        "discrete", "continuous", "date", "calendar" and "left out" override some types. "auto"
-        means "table" for data frames with words, booleans or dates, and for rows with missing
-        cells. Otherwise it chooses for each column: "ising" if all values are −1 or 1 and some are
-        −1, "bernoulli" if all are in [0, 1], else "gaussian". Mutually exclusive 0/1 columns, such
-        as the output of a one-hot encoder, are then read as one category
-        (`harmonium.data.exclusive_groups`).
+        (standardised internally), "potts" (categories, represented by any numbers), or pairs
+        (kind, columns) with columns given by index, name, slice or mask. "table" infers the type of
+        each column from its cells, as `RBMImputer` does (docs/tables.md); pairs or a dict with the
+        kinds "category", "discrete", "continuous", "date", "calendar" and "left out" override the
+        inferred types of some columns. "auto" means "table" for data frames with words, booleans or
+        dates, and for rows with missing cells. Otherwise "auto" chooses for each column: "ising" if
+        all values are −1 or 1 and some are −1, "bernoulli" if all are in [0, 1], else "gaussian".
+        Mutually exclusive 0/1 columns, such as the output of a one-hot encoder, are then treated as
+        one categorical variable (`harmonium.data.exclusive_groups`).
     hidden : str or tuple, default="bernoulli"
         The type of the hidden units: "bernoulli", "ising", "gaussian", or ("potts", 3) for units of
         three states.
     learning_rate : float, default=0.05
-        Learning rate of the gradient ascent. In `fit` it falls to zero over the second half of the
-        run.
+        Learning rate of the gradient ascent. In `fit` the rate falls to zero over the second half
+        of the run.
     batch_size : int, default=100
         Rows per update; all rows if there are fewer.
     n_iter : int or None, default=None
-        Passes over the rows in `fit`. If None, at least 20 passes and at least 10,000 updates, or
-        up to 40,000 updates for a small model trained on more than 2,000 rows.
+        Passes over the rows in `fit`. If None, `fit` makes at least 20 passes and at least 10,000
+        updates, or up to 40,000 updates for a small model trained on more than 2,000 rows.
     verbose, random_state, method, k, n_chains
         As in `BernoulliRBM`.
     optimizer : optax transformation or function of the number of updates, default=None
-        If None, a `hm.Recipe` with the `learning_rate`. If `n_iter` is also None, `fit` adds a
+        If None, an `hm.Recipe` with this `learning_rate`. If `n_iter` is also None, `fit` adds a
         penalty on large weights that depends on the number of rows and the free-energy gap
         (`hm.Huber`).
     validation_fraction : float or "auto", default="auto"
         Fraction of the rows to hold out in `fit` if neither `n_iter` nor `optimizer` is given; the
         model with the highest likelihood on these rows is kept. "auto" holds out a tenth. Data
         sets with fewer than 500 rows are cross-validated instead, to choose the strength of the
-        penalty and the number of updates. No rows are held out if there are fewer than 50, or if
-        rows have weights.
+        penalty and the number of updates. No rows are held out from fewer than 50 rows, or if
+        sample weights are given.
 
     Attributes
     ----------
     message_ : str
         How `fit` ended, which model was kept, and the strength of the penalty.
     rbm_ : harmonium.RBM
-        The model over rows, as `columns_.encode` returns them.
+        The model of the rows, encoded by `columns_.encode`.
     columns_ : Columns or TableColumns
         The mapping from columns to units, with offsets, scales and categories.
     n_features_in_, feature_names_in_
@@ -117,7 +117,8 @@ class RBM(BaseAsking, ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
     def transform(self, X: Any) -> np.ndarray:
         """Return the hidden means of each row, shape (n_samples, n_components).
 
-        For a row with missing cells, they are averaged over completions drawn from the model.
+        For a row with missing cells, the hidden means are averaged over completions drawn from the
+        model.
         """
         kind = floats_of(X)
         X = self._checked(X)
@@ -135,13 +136,13 @@ class RBM(BaseAsking, ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         return h
 
     def inverse_transform(self, X: Any) -> Any:
-        """Return visible means given hidden means; for categories, the most probable category."""
+        """Return the visible means given hidden means or, for categories, the most probable one."""
         return self.columns_.decode_means(self._visible_means(X))
 
     def reconstruct(self, X: Any) -> Any:
-        """Return the visible means given the hidden means of each row, in the container of X.
+        """Return the visible means given the hidden means of each row, in the container of `fit`.
 
-        Arrays of integers give floats; columns of a data frame keep their own types.
+        For arrays of integers, the result contains floats; data frames keep their column types.
         """
         rows = self.inverse_transform(self.transform(X))
         if hasattr(rows, "index") and hasattr(X, "index"):
@@ -149,9 +150,10 @@ class RBM(BaseAsking, ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         return rows
 
     def free_energy(self, X: Any) -> np.ndarray:
-        """Return F of each row, in nats: log p = −F − log Z in the units of `columns_.encode`.
+        """Return the free energy F of each row, in nats: log p(encoded row) = −F − log Z.
 
-        For a row with missing cells, this is −log Σ e^(−F), summed over all values of these cells.
+        For a row with missing cells, this is −log Σ e^(−F), summed over all values of the missing
+        cells.
         """
         X = self._checked(X)
         rows = self.columns_.encode(X)
@@ -166,7 +168,7 @@ class RBM(BaseAsking, ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         return energies
 
     def sample(self, n_samples: int = 1, *, k: int | None = None) -> Any:
-        """Draw rows from the model, by k Gibbs sweeps, or as `hm.sample` does if k is None."""
+        """Draw rows by k Gibbs sweeps or, if k is None, as `hm.sample` does by default."""
         rows = self._draws(n_samples, k)
         return self.columns_.decode(rows)
 
@@ -174,12 +176,12 @@ class RBM(BaseAsking, ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         return self.columns_.table
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
-        """Return the mean log-likelihood of the rows, with an interval and the method.
+        """Return the mean log-likelihood of the rows, an uncertainty interval, and the method used.
 
-        For continuous columns the value is a log density in the units of the table; for rows with
-        missing cells, it is the log-likelihood of the observed cells. The value is exact if a
-        discrete layer can be enumerated; otherwise log Z is estimated by forward and reverse
-        annealing runs. The settings are passed to `hm.log_likelihood`.
+        If there are continuous columns, the value is a log density in the units of the table; for
+        rows with missing cells, it is the log-likelihood of the observed cells. The value is exact
+        if a discrete layer can be enumerated; otherwise log Z is estimated by forward and reverse
+        annealed importance sampling. The settings are passed to `hm.log_likelihood`.
         """
         X = self._checked(X)
         settings = {"key": key_from(self.random_state, SCORING)} | settings

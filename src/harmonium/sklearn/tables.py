@@ -39,7 +39,7 @@ def container_of(X: Any) -> AbstractContainer:
 
 
 def floats_of(X: Any) -> Any:
-    """Return the floating-point type of results: float32 if all rows are float32."""
+    """Return the floating-point type of results: float32 if all of X is float32, else float64."""
     is_float32 = getattr(X, "dtype", None) == np.float32
     if is_dataframe(X):
         is_float32 = is_single(X)
@@ -47,7 +47,7 @@ def floats_of(X: Any) -> Any:
 
 
 def frame_checked(estimator: Any, X: Any, *, reset: bool, names: tuple[str, ...] = ()) -> Frame:
-    """Return the cells of X, after scikit-learn's own checks.
+    """Return the cells of X as a `Frame`, after scikit-learn's own checks.
 
     Args:
         estimator: the estimator.
@@ -74,13 +74,13 @@ def frame_checked(estimator: Any, X: Any, *, reset: bool, names: tuple[str, ...]
     if has_names and frame.names != names:
         raise InputError(
             f"X: expected the columns of fit: {', '.join(names):.180}; got"
-            f" {', '.join(frame.names):.200}; put the columns in this order."
+            f" {', '.join(frame.names):.200}; pass the columns of fit in their original order."
         )
     return frame.named(names)
 
 
 def _numbered(count: int) -> tuple[str, ...]:
-    """Return names for the columns of an array."""
+    """Return the names x0, x1, … for the columns of an array."""
     return tuple(f"x{i}" for i in range(count))
 
 
@@ -102,10 +102,10 @@ def _is_of_objects(X: Any) -> bool:
 
 
 def kinds_by_name(spec: Any, names: tuple[str, ...], argument: str) -> dict[str, str]:
-    """Return the kinds of columns by name, from a specification that `kinds_by_place` accepts.
+    """Return a dict from column names to kinds, from any form that `kinds_by_place` accepts.
 
     Raises:
-        InputError: an invalid form, or columns that do not exist.
+        InputError: the form of `spec` is invalid, or a column does not exist.
     """
     if spec is None or isinstance(spec, Mapping):
         return dict(spec or {})  # `columns_of` checks the names
@@ -114,7 +114,7 @@ def kinds_by_name(spec: Any, names: tuple[str, ...], argument: str) -> dict[str,
 
 
 def is_of_tables(spec: Any) -> bool:
-    """Return whether `spec` assigns kinds to table columns, in a form for `kinds_by_name`."""
+    """Return whether `spec` is "table" or assigns kinds of table columns (see `kinds_by_name`)."""
     if isinstance(spec, str):
         return spec == READ_AS_TABLE
     try:
@@ -126,12 +126,12 @@ def is_of_tables(spec: Any) -> bool:
 
 
 def columns_of_table(frame: Frame, kinds: dict[str, str]) -> Columns:
-    """Return the column types of a table; categories not in it are later treated as missing."""
+    """Return the column types of a table; categories absent from it will be treated as missing."""
     return columns_of(frame, kinds, "X", keep_counters=True).taking_unseen_as_missing()
 
 
 def codes_of(columns: Columns, frame: Frame) -> np.ndarray:
-    """Return rows in the library's coding, with NaN for missing cells; warn of new categories."""
+    """Encode rows, with NaN for missing cells; warn about categories that `fit` has not seen."""
     for name, words in columns.unseen_in(frame).items():
         shown = ", ".join(map(repr, words[:5]))
         if len(words) > 5:
@@ -143,17 +143,17 @@ def codes_of(columns: Columns, frame: Frame) -> np.ndarray:
 
 
 class BaseAsking:
-    """Questions about the table that an estimator was fitted to; `_table()` returns its columns."""
+    """A mixin that answers questions about the table of `fit`; `_table()` returns its columns."""
 
     def ask(self: Any, question: str) -> list[Answer]:
-        """Return p(column | known cells) of the table, as `hm.ask` does.
+        """Return p(column | known cells) for each column in a question, as `hm.ask` does.
 
-        If an answer is not an exact sum, it depends on the random state of the estimator.
+        Answers that are not computed by exact sums depend on the estimator's `random_state`.
 
         Parameters
         ----------
         question : str
-            Columns and, after a bar, known cells and ranges: "plan | city=Bern, age=30..40".
+            The columns and, after a bar, known cells and ranges: "plan | city=Bern, age=30..40".
 
         Returns
         -------
@@ -170,7 +170,7 @@ class TableColumns:
 
     Attributes:
         columns: the types of the columns.
-        container: the container of the rows in `fit`, used for results.
+        container: the type of array or data frame passed to `fit`, in which results are returned.
     """
 
     columns: Columns
@@ -187,7 +187,7 @@ class TableColumns:
         return self.columns.layer
 
     def checked(self, estimator: Any, X: Any) -> Frame:
-        """Return the cells of X, which must have the columns of `fit`."""
+        """Check that X has the columns of `fit`, and return its cells."""
         names = tuple(column.name for column in self.columns.columns)
         return frame_checked(estimator, X, reset=False, names=names)
 
@@ -196,27 +196,27 @@ class TableColumns:
         return np.dtype(np.float32)
 
     def encode(self, X: Any) -> np.ndarray:
-        """Return rows of a data frame in the library's coding, with NaN for missing cells."""
+        """Encode the rows of a data frame, with NaN for missing cells."""
         return codes_of(self.columns, frame_of(X, "X"))
 
     def log_density(self, frame: Frame) -> np.ndarray:
-        """Return log p(row) − log p(codes) for each row."""
+        """Return log p(row) − log p(encoded row) for each row."""
         return self.columns.log_density(frame)
 
     def decode(self, rows: np.ndarray) -> Any:
-        """Return the table decoded from rows in the library's coding."""
+        """Decode encoded rows to a table."""
         return self.container.rows(self.columns.decode(rows))
 
     def decode_means(self, means: np.ndarray) -> Any:
-        """Return the table decoded from mean states: most probable categories and mean numbers."""
+        """Decode mean states to a table of most probable categories and mean numbers."""
         return self.container.means(self.columns.decode_means(means))
 
 
 def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
-    """Determine the columns of X, and return them with X after scikit-learn's checks.
+    """Determine the column types of X; return these types, and X after scikit-learn's checks.
 
-    X is read as a table if `spec` is "table" or a specification of table columns, or if it is
-    "auto" and X is a data frame with words, dates or booleans, or has missing cells.
+    X is read as a table if `spec` is "table" or assigns kinds of table columns, or if `spec` is
+    "auto" and X has missing cells or contains words, dates or, in a data frame, booleans.
 
     Args:
         estimator: the estimator being fitted.
@@ -233,7 +233,7 @@ def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
             spec = None
         kinds = kinds_by_name(spec, frame.names, "visible")
         return TableColumns(columns_of_table(frame, kinds), container_of(X)), frame
-    # Check the names first: words are not numbers, but may be valid cells of a table.
+    # Check the names of kinds first: words are not numbers, but may be valid cells of a table.
     if isinstance(spec, str | Mapping) and not is_auto:
         for kind in spec.values() if isinstance(spec, Mapping) else [spec]:
             if kind not in KINDS:
@@ -244,7 +244,7 @@ def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
 
 
 def _needs_a_table(X: Any) -> bool:
-    """Return whether X is not all numbers, or has a missing cell."""
+    """Return whether X has a missing cell or a cell that is not a number."""
     if is_dataframe(X):
         return not is_all_numbers(X)
     if hasattr(X, "tocsr"):  # a sparse matrix

@@ -1,4 +1,4 @@
-"""Types of units in Keras operations: one module for each type, all implementing `Unit`."""
+"""The types of units, written with Keras operations: one module for each subclass of `Unit`."""
 
 from .base import Unit as Unit
 from .gaussian import Gaussian as Gaussian

@@ -30,9 +30,9 @@ class Unit(keras.layers.Layer):
 
     registered = ""  # the name in the registry of `harmonium.layers`
     activation: str | None = None  # the activation of an equivalent Dense layer
-    states_each: int | None = None  # values that a unit can take; None if continuous
+    states_each: int | None = None  # number of values of a unit; None if continuous
     columns_each = 1
-    has_scale = False  # whether data may have any scale, which then affects the learning rate
+    has_scale = False  # whether rows may have any scale, which affects learning
 
     def __init__(self, **kwargs: Any):
         super().__init__(autocast=False, **kwargs)
@@ -42,7 +42,7 @@ class Unit(keras.layers.Layer):
         return super().get_config()
 
     def build(self, input_shape: Any) -> None:
-        """Create the parameters for the number of columns in the last axis of `input_shape`."""
+        """Create the parameters; the last entry of `input_shape` is the number of columns."""
         self.size = int(input_shape[-1])
         self.bias = self.parameter("bias", "zeros")
 
@@ -62,7 +62,7 @@ class Unit(keras.layers.Layer):
         return self.mean(inputs)
 
     def sample(self, inputs: Tensor, seed: Any) -> Tensor:
-        """Draw the units independently from p(x | inputs), without a gradient."""
+        """Draw the units independently from p(x | inputs), and stop gradients at the draws."""
         return ops.stop_gradient(self.draw(inputs, seed))
 
     @property
@@ -71,17 +71,17 @@ class Unit(keras.layers.Layer):
         return self.size // self.columns_each
 
     def shift(self, delta: np.ndarray) -> None:
-        """Add a constant input to the bias: b + `delta`."""
+        """Add a constant input, `delta`, to the bias b."""
         self.bias.assign_add(delta)
 
     def off_scale(self, mean: np.ndarray, deviation: np.ndarray) -> int | None:
-        """Return the index of a column scaled too badly for learning, or None if there is none."""
+        """Return the index of a column whose mean or scale would impair learning, or None."""
         return None
 
     # ---------------------------------------------------------------- defined by each type
 
     def energy(self, x: Tensor) -> Tensor:
-        """Return U(x), shape (...,), in nats; −b·x unless a subclass overrides it."""
+        """Return the energy U(x), shape (...,), in nats: −b·x unless a subclass overrides it."""
         return -ops.matmul(x, self.bias)
 
     @abstractmethod
@@ -102,14 +102,14 @@ class Unit(keras.layers.Layer):
 
     @abstractmethod
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
-        """Fit the parameters, as for independent units, to the moments ⟨x⟩ and ⟨x²⟩ of n rows.
+        """Fit the parameters of independent units to the moments ⟨x⟩ and ⟨x²⟩ of n rows.
 
         The moments are smoothed as if there were one more row, so that every parameter is finite.
         """
 
     @abstractmethod
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the rows or entries outside the domain."""
+        """Return a mask of the values outside the domain, one for each entry or for each unit."""
 
     @abstractmethod
     def domain(self) -> str:
@@ -117,7 +117,7 @@ class Unit(keras.layers.Layer):
 
     @abstractmethod
     def to_core(self, layers: Any) -> Any:
-        """Return the equivalent layer from `harmonium.layers`, the module passed in."""
+        """Return the equivalent layer of the module `harmonium.layers`, passed as `layers`."""
 
     @classmethod
     def like(cls, layer: Any) -> Unit:
@@ -125,20 +125,20 @@ class Unit(keras.layers.Layer):
         return cls()
 
     def take(self, layer: Any) -> None:
-        """Copy the parameters of a layer of `harmonium.layers`."""
+        """Copy the parameters from a layer of `harmonium.layers`."""
         self.bias.assign(np.asarray(layer.bias))
 
     def alternatives(self, x: Tensor, unit: Tensor) -> Iterator[list[tuple[Tensor, Tensor]]]:
-        """Yield each other value that one unit of each row can take; `unit` has shape (rows,).
+        """Yield every other value of one unit in each row; `unit`, shape (rows,), is its index.
 
-        Each value is a list of changes (column, amount), both of shape (rows,): add `amount` to
-        `column`. Only for discrete units whose energy is linear in x.
+        Each value is given as a list of changes (column, amount), both of shape (rows,): add
+        `amount` to `column`. Defined only for discrete units whose energy is linear in x.
         """
         # Not abstract, since continuous units have no alternatives and never call this method.
         raise NotImplementedError
 
     def random_unit(self, x: Tensor, seed: Any) -> Tensor:
-        """Draw the index of one unit for each row."""
+        """Draw, for each row, the index of a unit uniformly at random."""
         return keras.random.randint((ops.shape(x)[0],), 0, self.n_units, seed=seed)
 
 

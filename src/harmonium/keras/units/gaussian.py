@@ -1,4 +1,4 @@
-"""Units that are real numbers."""
+"""Gaussian units, which take real values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .base import Tensor, Unit
 
 SMALLEST_PRECISION = 1e-6  # keeps the variance, 1/γ, from growing without bound
 LOG_2PI = math.log(2.0 * math.pi)
-# Plain ascent at 0.05 diverges on columns of mean 5; grey levels in [0, 1] need no scaling.
+# Plain gradient ascent at a learning rate of 0.05 diverges on columns of mean 5, whereas grey
+# levels in [0, 1] need no scaling.
 LARGEST_MEAN = 2.0
 LARGEST_DEVIATION = 3.0
 SMALLEST_DEVIATION = 0.1
@@ -95,10 +96,10 @@ class Gaussian(Unit):
         return np.zeros(rows.shape, bool)
 
     def off_scale(self, mean: np.ndarray, deviation: np.ndarray) -> int | None:
-        """Return the column furthest from mean 0 and deviation 1 if it is too far, else None.
+        """Return the index of a column that is far from standardised, or None if there is none.
 
-        Narrow columns count only if most columns are narrow: a few nearly constant pixels do no
-        harm.
+        Columns with a small standard deviation count only if most columns have one: a few nearly
+        constant pixels do no harm.
         """
         excess = np.maximum(abs(mean) / LARGEST_MEAN, deviation / LARGEST_DEVIATION)
         varying = deviation[deviation > 0.0]

@@ -16,7 +16,7 @@ from .base import Tensor, Unit, value_at
 class Potts(Unit):
     """Potts units of q states, one-hot: U(x) = −b·x, Γ(I) = Σ_sites log Σ_a e^(I_a + b_a).
 
-    Rows are one-hot, with sites · q columns and the states of a site side by side:
+    Rows are one-hot, with sites · q columns; the q columns of a site are adjacent:
     `keras.utils.to_categorical(codes, q).reshape(len(codes), -1)`.
 
     Args:
@@ -42,8 +42,8 @@ class Potts(Unit):
     def build(self, input_shape: Any) -> None:
         if int(input_shape[-1]) % self.columns_each:
             raise InputError(
-                f"Potts: expected columns in groups of {self.columns_each}, one for each state of a"
-                f" site; got {input_shape[-1]} columns."
+                f"Potts: expected a multiple of {self.columns_each} columns, one column for each"
+                f" state of each site; got {input_shape[-1]}."
             )
         super().build(input_shape)
 
@@ -81,7 +81,7 @@ class Potts(Unit):
         return ops.reshape(ops.one_hot(codes, self.columns_each, dtype=dtype), shape)
 
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
-        """Set b = log p with p = (n m + 1/q)/(n + 1), centred over each site's states."""
+        """Set b = log p, centred over the states of a site, with p = (n · mean + 1/q)/(n + 1)."""
         logs = np.log((n * mean + 1.0 / self.columns_each) / (n + 1.0))
         logs = logs.reshape(self.n_units, self.columns_each)
         self.bias.assign((logs - logs.mean(-1, keepdims=True)).reshape(-1))
@@ -94,7 +94,7 @@ class Potts(Unit):
         return f"one-hot columns, {self.columns_each} for each site"
 
     def alternatives(self, x: Tensor, unit: Tensor) -> Iterator[list[tuple[Tensor, Tensor]]]:
-        """Yield the changes to the q − 1 other states of one site."""
+        """Yield the changes that move one site of each row to each of its q − 1 other states."""
         q = self.columns_each
         codes = ops.cast(ops.argmax(self._by_site(x), axis=-1), unit.dtype)
         state = value_at(codes, unit)

@@ -1,4 +1,4 @@
-"""Look up units by the names in arguments, in configurations and in `harmonium.RBM`."""
+"""Look up types of units by name, by configuration, or by the layer of a `harmonium.RBM`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def get(identifier: Any, name: str, dtype: Any) -> Unit:
     """Return the units specified by a name, a configuration or a layer of units.
 
     Raises:
-        InputError: the identifier is none of these.
+        InputError: the identifier is not a name, a configuration or a layer of units.
     """
     if isinstance(identifier, Unit):
         return identifier
@@ -34,7 +34,7 @@ def get(identifier: Any, name: str, dtype: Any) -> Unit:
 
 
 def config_of(unit: Unit) -> dict:
-    """Return a configuration from which `get` makes the same units, not yet built."""
+    """Return a configuration from which `get` can create the same units, unbuilt."""
     config = keras.saving.serialize_keras_object(unit)
     return {key: value for key, value in config.items() if key != "build_config"}
 

@@ -1,4 +1,4 @@
-"""Units of two values: 0 and 1, or −1 and +1."""
+"""Units with two values: 0 and 1, or −1 and +1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .base import Tensor, Unit, value_at
 
 
 class TwoValued(Unit):
-    """Units that are `low` or `high`: U(x) = −b·x, p(high) = σ((high − low) (I + b))."""
+    """Units with values `low` and `high`: U(x) = −b·x, p(high) = σ((high − low) (I + b))."""
 
     states_each = 2
     low: float
@@ -36,7 +36,7 @@ class TwoValued(Unit):
         return self._state(keras.random.uniform(shape, seed=seed) < 0.5, dtype)
 
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
-        """Set b = logit p / (high − low) with p = (n f + 1/2)/(n + 1), f the fraction of `high`."""
+        """Set b = logit p / (high − low), p = (n f + 1/2)/(n + 1), f the mean scaled to [0, 1]."""
         highs = n * ((mean - self.low) / self.width) + 0.5
         lows = n * ((self.high - mean) / self.width) + 0.5
         self.bias.assign((np.log(highs) - np.log(lows)) / self.width)
@@ -53,7 +53,7 @@ class TwoValued(Unit):
 class Bernoulli(TwoValued):
     """Bernoulli units x ∈ {0, 1}: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b).
 
-    Rows may hold any value in [0, 1]; a fraction enters the energy linearly.
+    Rows may contain any values in [0, 1]; the energy is linear in fractional values, too.
 
     Example:
         >>> import keras, harmonium.keras as hk
@@ -105,7 +105,7 @@ class Ising(TwoValued):
     high = 1.0
 
     def cgf(self, inputs: Tensor) -> Tensor:
-        """Return Σ log 2cosh(I + b), as |y| + log(1 + e^(−2|y|)) with y = I + b: no overflow."""
+        """Return Σ log 2cosh y, y = I + b, without overflow, as Σ |y| + log(1 + e^(−2|y|))."""
         size = ops.abs(inputs + self.bias)
         return ops.sum(size + ops.softplus(-2.0 * size), axis=-1)
 
