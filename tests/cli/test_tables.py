@@ -354,7 +354,7 @@ def test_kinds_can_be_told(cli, table, no_report, no_score):
         ("score strange.csv run", "strange.csv: column 'species': expected one of the 2"),
         ("sample run --given species=dog", "expected one of: cat, cow; got 'dog' for 'species'"),
         ("ask run wings", "QUESTION: expected columns among"),
-        ("ask run legs|legs=3", "expected unknown columns before the bar; got 'legs'"),
+        ("ask run legs|legs=3", "expected different columns before and after the bar; got 'legs'"),
         ("ask model.npz legs", "model.npz: expected the folder of a run on a"),
         ("sample run --out new.npy", "--out new.npy: expected a name ending in .csv or .tsv"),
         ("evaluate run strange.csv", "strange.csv: column 'species': expected one of the 2"),

@@ -9,9 +9,9 @@ class Kind(StrEnum):
     """The interpretation of the numbers in rows, such as binary values or grey levels.
 
     Attributes:
-        coding: the name of the coding, as used when layers are registered.
-        layer: the name of the usual layer for such rows, or "" if the kind does not determine it.
-        noun: the noun that notes use for such numbers.
+        coding: the coding under which a layer for such rows is registered, such as "levels".
+        layer: the name of the default layer for such rows, or "" if the kind determines none.
+        noun: the word for values of this kind in messages to the user.
     """
 
     coding: str

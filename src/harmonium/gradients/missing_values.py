@@ -156,7 +156,7 @@ class Marginal(AbstractGradient):
 class PerPattern(AbstractSampled):
     """CD-k with a separate RBM for each pattern of missing values, as in collaborative filtering.
 
-    The model of a row whose set of seen units is m is an RBM with only these visible units,
+    A row in which only the units of the set m are observed has an RBM of these units alone,
 
         p_m(v_m) ∝ ∫ exp(−U(h) − Σ_{i ∈ m} (U_i(v_i) − v_i·(Wh)_i)) dh.
 

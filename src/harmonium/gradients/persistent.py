@@ -3,16 +3,26 @@
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Bool, PRNGKeyArray
 
 from .._base.statistics import resampled
+from .._base.threefry import split
 from ..layers import AbstractLayer
 from ..layers.capabilities import has_independent_units, takes_lengths
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import USUAL_CHAINS, About, AbstractChains, Estimate, cloud_gradient, usual_rate
+from .base import (
+    ITERATIONS,
+    USUAL_CHAINS,
+    About,
+    AbstractChains,
+    Estimate,
+    cloud_gradient,
+    usual_rate,
+)
 
 FEW_UNITS = 64  # the largest number of visible units for which the rate is 0.1
+LARGE = 2.0  # largest singular value of W above which chains start at rows; see `is_ordered`
 MOST_TIMES = 4.0  # the largest factor by which this rate is raised
 
 
@@ -71,10 +81,18 @@ class Persistent(AbstractChains):
         return Cloud.uniform(self.sampler.positions(state))
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
-        """Start the chains from the model with zero weights, with the rows' lengths, if any."""
-        rows = resampled(jnp.abs(batch.weights), self.chains, 0.5)
-        rbm = rbm.with_given_of(batch.states[rows])
-        return self.sampler.init_independent(rbm, self.chains, key=key)
+        """Start the chains from the model with zero weights, with the rows' lengths, if any.
+
+        If the weights are so large that chains may stay where they start, the chains start at rows,
+        whose modes have the right fractions in a low-rank start or a trained model.
+        """
+        chosen = resampled(jnp.abs(batch.weights), self.chains, 0.5)
+        rows = batch.states[chosen]
+        rbm = rbm.with_given_of(rows)
+        key_draw, key_init = split(key)
+        v = rbm.visible.sample_without_inputs((self.chains,), key=key_draw)
+        v = jnp.where(is_ordered(rbm), rows, v)
+        return self.sampler.init(rbm, v, key=key_init)
 
     def estimate(self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray) -> Estimate:
         """Move the chains by one step and return the gradient of the free-energy gap."""
@@ -82,6 +100,28 @@ class Persistent(AbstractChains):
         chains = with_mean_length(rbm.visible, self.cloud_of(state), batch)
         grads, info = cloud_gradient(rbm, batch, chains)
         return grads, state, info
+
+
+def is_ordered(rbm: RBM) -> Bool[Array, ""]:
+    """Return whether the weights are large enough for the model to have several modes.
+
+    With W in units of the standard deviations of both layers without inputs, a model whose largest
+    singular value is below 1 has one mode, which chains reach at once. Traceable.
+    """
+    deviations = [
+        jnp.sqrt(layer.variance(layer.zero_inputs)).reshape(-1, layer.size)[0]
+        for layer in (rbm.visible, rbm.hidden)
+    ]
+
+    def along(x: Array) -> Array:
+        inputs = deviations[1] * rbm.inputs_to_h(deviations[0] * x)
+        return deviations[0] * rbm.inputs_to_v(deviations[1] * inputs)
+
+    direction = jnp.ones(rbm.visible.size, rbm.visible.dtype)
+    for _ in range(ITERATIONS):
+        image = along(direction)
+        direction = image / jnp.maximum(jnp.linalg.norm(image), jnp.finfo(image.dtype).tiny)
+    return jnp.linalg.norm(along(direction)) > LARGE**2
 
 
 def with_mean_length(layer: AbstractLayer, model: Cloud, data: Cloud) -> Cloud:

@@ -136,8 +136,8 @@ def _row_of(columns: Columns, conditions: Conditions, names: list[str]) -> np.nd
     for name in names:
         if name in known:
             raise InputError(
-                f"QUESTION: expected unknown columns before the bar; got {name!r}, which"
-                " is also after the bar; drop one of the two."
+                f"QUESTION: expected different columns before and after the bar; got {name!r} on"
+                " both sides; remove it from one side."
             )
     return row
 

@@ -135,7 +135,7 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         return self._at_first(self.cgf(inputs))
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> AllUnits:
-        """Return the cgfs with the known counts held; the other units share the remaining words.
+        """Return the cgfs with the known counts held fixed; the other units share the other words.
 
         If r = D − Σ (known counts) ≥ 0, the other units contribute log(D!/r!) + r log Σ e^(I + b),
         stored in the entry of the first of these units. If r is negative, they contribute −∞.

@@ -173,8 +173,9 @@ class Recorder:
     def choose(self, state: TrainState) -> Choice:
         """Return the model that a run ends with, if it ends with this state.
 
-        This is the last model, the model with the highest log-likelihood of held-out rows or, if
-        cross-validation prefers it, the model without weights.
+                The last model is returned unless `keep` is "best": then the model with the highest
+        log-likelihood of held-out rows is. If cross-validation prefers the model without weights,
+        that model is returned.
         """
         last = averaged_model(state.optimizer, state.rbm)
         updates = int(state.updates)

@@ -24,10 +24,12 @@ from ..rbm import RBM
 from ..weights import AbstractWeights, MaskedWeights
 from ..weights.base import is_plain, projected
 from ..weights.masked import Pattern
+from .low_rank import check_rank, low_rank
 from .mixture import as_rbm, can_be_mixture, mixture_of, spread_out
 
 __all__ = ["initialize"]
 
+MOST_OF_LOW_RANK = 20_000  # rows to which a low-rank start is fitted
 SCALE = 0.01  # the standard deviation of the weights, as in Hinton 2010, section 8
 MOST_ROWS = 50_000  # enough rows to estimate moments
 MOST_ENTRIES = 2**26  # the limit for very wide rows, which may be sparse
@@ -50,6 +52,7 @@ def initialize(
     scale: float = SCALE,
     connections: int | None = None,
     pattern: Any = None,
+    rank: int | None = None,
 ) -> RBM:
     """Return a model with small random weights, W_ij ~ N(0, scale²).
 
@@ -78,6 +81,9 @@ def initialize(
             units, hidden units), which makes the weights `MaskedWeights`; or weights such as
             `BlockWeights`, whose class the model's weights then have. If None, all pairs may be
             connected.
+        rank: for data in clusters, the number of leading directions of the data, 1 to 3, along
+            which the weights are first fitted: on a grid, without chains, so that the clusters have
+            the right masses from the start (Béreux et al. 2024). Needs data.
 
     Raises:
         InputError: data are outside the visible layer's domain, the scale is not positive, or there
@@ -119,6 +125,13 @@ def initialize(
         and _is_mixture(visible, hidden, len(fitted_to[0]))
     ):
         return _mixture(visible, hidden, *fitted_to, key=key_weights)
+    if rank is not None:
+        if fitted_to is None or like is not None or connections is not None or has_classes(visible):
+            raise InputError(
+                "rank: expected data, and neither connections, a pattern nor a layer of classes;"
+                " got another combination; leave rank out."
+            )
+        return _from_low_rank(visible, hidden, scale, *fitted_to, rank, key=key_weights)
     if fitted_to is not None and has_classes(visible):
         visible = _begun(visible, *fitted_to, key=fold_in(key_weights, 3))
     return _coupled(visible, hidden, scale, connections, like, fitted_to, key=key_weights)
@@ -281,6 +294,31 @@ def begins_with_hidden_covariance(visible: AbstractLayer) -> bool:
     In layers with classes, the visible layer keeps the full covariance of each class.
     """
     return len(correlated(visible)) > 0 and not has_classes(visible)
+
+
+def _from_low_rank(
+    visible: AbstractLayer,
+    hidden: AbstractLayer,
+    scale: float,
+    rows: Array,
+    row_weights: Array | None,
+    rank: int,
+    *,
+    key: PRNGKeyArray,
+) -> RBM:
+    """Return the model of a low-rank start, with small random weights added."""
+    check_rank(visible, rank, len(rows))
+    layer = _fitted(visible, rows, row_weights)
+    states = _encoded(layer, rows[:MOST_OF_LOW_RANK])
+    shares = None if row_weights is None else row_weights[:MOST_OF_LOW_RANK]
+    start = low_rank(layer, hidden, states, shares, rank, key=fold_in(key, 4))
+    noise = _random_like(start.weights, scale, key=fold_in(key, 5))
+    return RBM(start.visible, start.hidden, start.weights + noise)
+
+
+@compiled
+def _encoded(visible: AbstractLayer, rows: Array) -> Array:
+    return visible.encode(rows)
 
 
 @compiled
