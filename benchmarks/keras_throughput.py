@@ -2,10 +2,11 @@
 
 PCD-1 with plain ascent for all of them, in float32, with the same rows, batch and chains; the
 hand-written loop is in TensorFlow. Every round times all of them in turn in one process; figures
-are medians over rounds, and ratios are taken within a round first. Compiling is not counted. Run it
-with nothing else on the computer:
+are medians over rounds, and ratios are taken within a round first. Compiling is not counted;
+`--json` writes the figures to a file. Run it with nothing else on the computer:
 
     python benchmarks/keras_throughput.py [--rounds 5] [--workload NAME]
+        [--json docs/measured/keras_throughput.json]
 """
 
 import os
@@ -19,13 +20,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import tensorflow as tf
-from reporting import parser_of
+from reporting import parser_of, write_records
 from timing import ContinuedRun, binary_rows, in_turn
 
 import harmonium as hm
 import harmonium.keras as hk
 
 RATE = 0.01
+PACKAGES = ("tensorflow", "tensorflow-cpu", "keras", "jax", "jaxlib")
 HAND = "TensorFlow loop by hand"
 CORE = "hm.fit"
 WORKLOADS = {  # visible, hidden, batch, rows, epochs in a timed call
@@ -114,6 +116,11 @@ class Speed(NamedTuple):
     ratio_to_hand: float
     ratio_to_core: float
 
+    def record(self) -> dict[str, float]:
+        """Return the figures as they are recorded."""
+        digits = {"ratio_to_hand": 2, "ratio_to_core": 2, "microseconds_an_update": 1}
+        return {name: round(figure, digits.get(name)) for name, figure in self._asdict().items()}
+
     def __str__(self) -> str:
         return (
             f"{self.ratio_to_hand:5.2f}x the hand-written loop, {self.ratio_to_core:5.2f}x hm.fit,"
@@ -157,9 +164,10 @@ def measure(name: str, rounds: int) -> dict[str, Speed]:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, rounds=5)
+    parser = parser_of(__doc__, rounds=5, json="")
     parser.add_argument("--workload", choices=WORKLOADS)
     args = parser.parse_args()
+    records = []
     for name in WORKLOADS:
         if args.workload not in (None, name):
             continue
@@ -167,6 +175,9 @@ def main() -> None:
         print(f"\n{name}: PCD-1, float32, median of {args.rounds} rounds")
         for contestant, speed in speeds.items():
             print(f"  {contestant:36s} {speed}")
+        contestants = {contestant: speed.record() for contestant, speed in speeds.items()}
+        records.append({"workload": name, "contestants": contestants})
+        write_records(args.json, "benchmarks/keras_throughput.py", records, PACKAGES)
 
 
 if __name__ == "__main__":

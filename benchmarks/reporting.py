@@ -97,12 +97,20 @@ def rounded(estimate: Any, digits: int = 2) -> dict[str, Any]:
     return ends | {"converged": estimate.converged}
 
 
-def write_records(path: str, program: str, records: list[dict[str, Any]]) -> None:
-    """Write records in the form of docs/measured, a line for each, if a path is given."""
+def write_records(
+    path: str,
+    program: str,
+    records: list[dict[str, Any]],
+    packages: Sequence[str] = ("jax", "jaxlib"),
+) -> None:
+    """Write records in the form of docs/measured, a line for each, if a path is given.
+
+    The versions are those of the packages.
+    """
     if not path:
         return
     today = f"{datetime.date.today():%-d %B %Y}"
-    versions_here = ", ".join(f"{name} {v}" for name, v in versions(["jax", "jaxlib"]).items())
+    versions_here = ", ".join(f"{name} {v}" for name, v in versions(packages).items())
     about = {
         "program": program,
         "computer": f"{os.cpu_count()} cores ({processor()})",

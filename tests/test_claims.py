@@ -140,6 +140,35 @@ def test_the_table_of_speeds_is_that_of_the_records():
         assert row in TEXTS["docs/decisions/speed_in_detail.md"], record
 
 
+def test_the_table_of_speeds_in_keras_is_that_of_the_records():
+    shown = {
+        "Keras interface, no metrics": "the Keras interface, on TensorFlow",
+        "TensorFlow loop by hand": "a hand-written TensorFlow loop",
+        "hm.fit": "`hm.fit`",
+    }
+    large, small = (record["contestants"] for record in measured("keras_throughput"))
+    rows = ["|---|---|---|"]
+    for contestant, title in shown.items():
+        cells = [title]
+        for speed in (large[contestant], small[contestant]):
+            ratio = "1" if contestant == "hm.fit" else f"{speed['ratio_to_core']:.2f}"
+            three_digits = float(f"{speed['rows_per_second']:.3g}")
+            cells.append(f"{three_digits:,.0f} ({ratio})")
+        rows.append(f"| {' | '.join(cells)} |")
+    assert " ".join(rows) in TEXTS["docs/keras.md"]
+
+
+def test_the_table_of_penalties_is_that_of_the_records():
+    rows = ["|---|---|---|---|"]
+    for record in measured("penalties"):
+        name = record["penalty"]
+        cells = [name if name == "none" else f"`{name}`"]
+        cells.append(f"{100 * record['weights at 0']:.0f} %" if record["weights at 0"] else "0")
+        cells += minus(record["training"], record["held out"])
+        rows.append(f"| {' | '.join(cells)} |")
+    assert " ".join(rows) in TEXTS["docs/practice.md"]
+
+
 def test_the_table_of_growth_is_that_of_the_records():
     for record in measured("growth"):
         times = record["milliseconds"]
