@@ -23,7 +23,7 @@ def test_shapes_that_fit():
 @pytest.mark.parametrize(
     ("shape", "pixels", "words"),
     [
-        ((28, 28), 64, r"expected 64 pixels.*got \(28, 28\) with 784"),
+        ((28, 28), 64, r"expected 64 pixels.*got \(28, 28\), with 784"),
         ((64,), 64, "two positive whole numbers"),
         (64, 64, "two positive whole numbers"),
         ((-8, -8), 64, "two positive whole numbers"),

@@ -18,8 +18,8 @@ from ._base.numerics import from_numpy, product, shapes_of, zeros_like
 from ._base.parameters import map_parameters
 from ._base.sharding import with_rows_spread
 from .errors import InputError
-from .layers import AbstractLayer, Bernoulli
-from .layers.capabilities import projected, takes_given
+from .layers import AbstractLayer, Bernoulli, Clamped
+from .layers.capabilities import given_units, is_conditional, projected, takes_lengths
 from .weights import AbstractWeights
 from .weights.base import dense, is_plain
 from .weights.base import projected as projected_weights
@@ -188,10 +188,16 @@ class RBM(AbstractModule):
         A model of documents takes the length of a row as given, a conditional model its given
         units. All other models are returned unchanged.
         """
-        if not takes_given(self.visible):
+        v = self.visible.as_states(v, "v")
+        if takes_lengths(self.visible):
+            return self.with_lengths(self.visible.lengths(v))
+        if not is_conditional(self.visible):
             return self
-        visible = self.visible.with_given_of(self.visible.as_states(v, "v"))
-        return RBM(visible, self.hidden, self.weights)
+        is_given = given_units(self.visible)
+        known = jnp.broadcast_to(from_numpy(is_given), (*v.shape[:-1], len(is_given)))
+        values = jax.lax.stop_gradient(jnp.where(self.visible.spread(is_given), v, 0.0))
+        clamped = Clamped(layer=self.visible, known=known, values=values)  # pyright: ignore
+        return RBM(clamped, self.hidden, self.weights)
 
     def with_lengths(self, lengths: Float[Array, "*batch"]) -> RBM:
         """Return the model for documents of the given length, or a separate length for each row."""

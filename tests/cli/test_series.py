@@ -124,7 +124,7 @@ def test_plain_numbers_may_be_a_series(tmp_path, cli):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--past", "500"], "more rows than --past 500"),
+        (["--past", "500"], "more than 500 rows"),
         (["--past", "-1"], "--past"),
         (["--given", "y"], "given columns among day, x, mood, count"),
         (["--given", "x", "--given", "mood", "--given", "count", "--given", "day"], "at least one"),

@@ -125,7 +125,7 @@ def test_rows_are_looked_at_once_for_each_layer(monkeypatch):
     hm.fit(rbm, dataset, key=jax.random.key(0), epochs=1)
     hm.standardization(layer, dataset)
     assert len(seen) == 1
-    with pytest.raises(InputError, match="1 columns"):
+    with pytest.raises(InputError, match=r"shape \(rows, 1\)"):
         dataset.checked_for(hm.Gaussian(1))
 
 

@@ -40,7 +40,7 @@ def test_given_rows_keep_their_values_and_the_rest_follows_the_conditional():
 
 def test_given_rows_are_checked():
     rbm = random_rbm(hm.Bernoulli(4), hm.Ising(2), 0)
-    for given, message in (([1.0, 2.0], "4 columns"), ([1.0, 3.0, np.nan, 0.0], r"\[0, 1\]")):
+    for given, message in (([1.0, 2.0], r"\(rows, 4\)"), ([1.0, 3.0, np.nan, 0.0], r"\[0, 1\]")):
         with pytest.raises(hm.InputError, match=message):
             hm.sample(rbm, 1, key=jax.random.key(0), given=given)
 

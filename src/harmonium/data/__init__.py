@@ -11,8 +11,8 @@ from .lattices import Thermodynamics as Thermodynamics
 from .lattices import lattice_bonds as lattice_bonds
 from .lattices import lattice_exact as lattice_exact
 from .lattices import lattice_samples as lattice_samples
+from .series import windows as windows
 from .sources import open_source as open_source
 from .splits import split_off as split_off
 from .stream import Stream as Stream
 from .table import Table as Table
-from .windows import windows as windows

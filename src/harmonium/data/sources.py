@@ -31,8 +31,8 @@ from .coding import AUTO, coded
 from .kinds import Kind
 from .readers import frame_in, is_readable, read_file, stem_of
 from .roles import Roles, is_picture, note_on_ratings, note_on_weights, set_aside, without_dropped
+from .series import windows
 from .table import Table
-from .windows import windows
 
 __all__ = ["open_source"]
 

@@ -184,15 +184,10 @@ def _split(table: Table, fraction: float, *, seed: int) -> tuple[np.ndarray, np.
     if table.groups is not None:
         held_out = held_out_groups(table.groups, fraction, seed=seed)
         if len(held_out) >= SMALLEST_SHARE * fraction * rows:
-            note = (
-                f"{table.name}: {len(held_out):,} of {rows:,} rows held out for validation, in"
-                " blocks of successive rows."
-            )
-            if table.sites is not None:
-                note = (
-                    f"{table.name}: {len(held_out):,} of {rows:,} sequences held out for"
-                    " validation, none of them similar to a training sequence."
-                )
+            words = "sequences held out for validation, none of them similar to a training sequence"
+            if table.is_series:
+                words = "rows held out for validation, in blocks of successive rows"
+            note = f"{table.name}: {len(held_out):,} of {rows:,} {words}."
             return np.setdiff1d(np.arange(rows), held_out), held_out, note
     if rows < FEWEST_ROWS_TO_SPLIT:
         raise InputError(

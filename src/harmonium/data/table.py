@@ -83,6 +83,11 @@ class Table:
     frame: Frame | None = None
     given: tuple[int, ...] = ()
 
+    @property
+    def is_series(self) -> bool:
+        """Whether earlier rows are given with each row."""
+        return bool(self.given) if self.columns is None else self.columns.past > 0
+
     def __post_init__(self) -> None:
         """Convert a kind given as a string."""
         object.__setattr__(self, "kind", Kind(self.kind))

@@ -62,10 +62,13 @@ class ConditionalLikelihood(AbstractGradient):
     def about(self) -> About:
         title = "conditional likelihood"
         if self.is_exact:
-            return About(f"{title}, exact gradient", is_exact=True, takes_given_units=True)
+            title += ", exact gradient"
+            return About(title, is_exact=True, follows_likelihood=False, takes_given_units=True)
         title += ", a chain for each row" if self.rows else f", {self.sweeps} sweeps"
         sweeps = 1 if self.rows else self.sweeps
-        return About(title, sweeps, multiplies_states=True, takes_given_units=True)
+        return About(
+            title, sweeps, follows_likelihood=False, multiplies_states=True, takes_given_units=True
+        )
 
     def _completing(self, rbm: RBM) -> Completing:
         targets = int((~given_units(rbm.visible)).sum())
@@ -105,10 +108,10 @@ class ConditionalLikelihood(AbstractGradient):
         if completing.summed(rbm, given.states) is not None:
             loss, grads = eqx.filter_value_and_grad(mean_loss)(rbm)
             return grads, state, phase_info(rbm, batch, loss)
-        kept = state if isinstance(state, jnp.ndarray) else None
-        drawn, kept, _ = completing.filled(rbm, given, kept, key=key)
+        targets = state if self.rows else None
+        drawn, targets, _ = completing.filled(rbm, given, targets, key=key)
         grads, info = cloud_gradient(rbm, batch, drawn)
-        return grads, state if kept is None else kept, info
+        return grads, targets if self.rows else state, info
 
 
 def _without_targets(rbm: RBM, batch: Cloud) -> Cloud:

@@ -3,12 +3,12 @@
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .._base.statistics import resampled
 from .._base.threefry import split
 from ..layers import AbstractLayer
-from ..layers.capabilities import has_independent_units, takes_lengths
+from ..layers.capabilities import correlated, has_independent_units, takes_lengths
 from ..rbm import RBM
 from ..samplers import Cloud
 from .base import (
@@ -22,7 +22,7 @@ from .base import (
 )
 
 FEW_UNITS = 64  # the largest number of visible units for which the rate is 0.1
-LARGE = 2.0  # largest singular value of W above which chains start at rows; see `is_ordered`
+LARGE = 1.0  # largest singular value of W above which chains start at rows; see `is_ordered`
 MOST_TIMES = 4.0  # the largest factor by which this rate is raised
 
 
@@ -91,7 +91,7 @@ class Persistent(AbstractChains):
         rbm = rbm.with_given_of(rows)
         key_draw, key_init = split(key)
         v = rbm.visible.sample_without_inputs((self.chains,), key=key_draw)
-        v = jnp.where(is_ordered(rbm), rows, v)
+        v = jnp.where(is_ordered(rbm, rows), rows, v)
         return self.sampler.init(rbm, v, key=key_init)
 
     def estimate(self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray) -> Estimate:
@@ -102,16 +102,17 @@ class Persistent(AbstractChains):
         return grads, state, info
 
 
-def is_ordered(rbm: RBM) -> Bool[Array, ""]:
+def is_ordered(rbm: RBM, rows: Float[Array, "n visible"]) -> Bool[Array, ""]:
     """Return whether the weights are large enough for the model to have several modes.
 
-    With W in units of the standard deviations of both layers without inputs, a model whose largest
-    singular value is below 1 has one mode, which chains reach at once. Traceable.
+    With W in units of the standard deviations of both layers over the rows, a model whose largest
+    singular value is below 1 has one mode, which chains reach at once. Correlated real columns do
+    not count, since hidden units start with part of their covariance. Traceable.
     """
-    deviations = [
-        jnp.sqrt(layer.variance(layer.zero_inputs)).reshape(-1, layer.size)[0]
-        for layer in (rbm.visible, rbm.hidden)
-    ]
+    inputs = rbm.inputs_to_h(rows)
+    of_hidden = rbm.hidden.mean(inputs).var(0) + rbm.hidden.variance(inputs).mean(0)
+    of_visible = rows.var(0).at[correlated(rbm.visible)].set(0.0)
+    deviations = jnp.sqrt(of_visible), jnp.sqrt(of_hidden)
 
     def along(x: Array) -> Array:
         inputs = deviations[1] * rbm.inputs_to_h(deviations[0] * x)

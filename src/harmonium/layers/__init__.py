@@ -5,7 +5,6 @@ from .base import AbstractUnits as AbstractUnits
 from .bernoulli import Bernoulli as Bernoulli
 from .binomial import Binomial as Binomial
 from .categorical import Categorical as Categorical
-from .clamped import AbstractPartial as AbstractPartial
 from .clamped import Clamped as Clamped
 from .clamped import Masked as Masked
 from .conditional import Conditional as Conditional
@@ -17,6 +16,7 @@ from .ising import Ising as Ising
 from .mixed import Mixed as Mixed
 from .mixture import Mixture as Mixture
 from .multivariate_gaussian import MultivariateGaussian as MultivariateGaussian
+from .partial import AbstractPartial as AbstractPartial
 from .poisson import Poisson as Poisson
 from .potts import Potts as Potts
 from .registry import register_layer as register_layer

@@ -478,25 +478,11 @@ def smoothing(layer: AbstractLayer) -> Float[np.ndarray, "some some"]:
 # ---------------------------------------------------------------- what rows take as given
 
 
-class AbstractGiven(AbstractLayer):
-    """A layer for rows of which a part is given, not modelled: a length, or some of the units.
+class AbstractDocuments(AbstractLayer):
+    """A layer that models rows given their length, such as documents given their word count.
 
-    Its p(x) is the probability of the rest of a row given that part, and each given part has its
-    own log Z.
+    The layer defines p(x | length), so each length has its own log Z.
     """
-
-    @abstractmethod
-    def with_given_of(self, x: Columns) -> AbstractLayer:
-        """Return the layer for rows with the same given part as these states; one per state."""
-
-
-def takes_given(layer: Any) -> TypeGuard[AbstractGiven]:
-    """Return whether the layer takes a part of each row as given."""
-    return isinstance(layer, AbstractGiven)
-
-
-class AbstractDocuments(AbstractGiven):
-    """A layer for rows whose length, such as a document's word count, is given, not modelled."""
 
     # If the length were modelled too, there would be a single log Z and no need for this class, but
     # chains would change length by only a word or two per sweep.
@@ -509,16 +495,13 @@ class AbstractDocuments(AbstractGiven):
     def with_lengths(self, lengths: Float[Array, "*batch"]) -> AbstractDocuments:
         """Return the layer for states of the given length, or of a separate length for each row."""
 
-    def with_given_of(self, x: Columns) -> AbstractDocuments:
-        return self.with_lengths(self.lengths(x))
-
 
 def takes_lengths(layer: Any) -> TypeGuard[AbstractDocuments]:
     """Return whether the layer takes the length of a row as given."""
     return isinstance(layer, AbstractDocuments)
 
 
-class AbstractConditioned(AbstractGiven):
+class AbstractConditioned(AbstractLayer):
     """A layer of which some units, the same in every row, are given.
 
     Z(u) of the given values u is e^(−F(u)), the sum over the targets and the hidden units that
@@ -541,3 +524,8 @@ def given_units(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
 def is_conditional(layer: Any) -> bool:
     """Return whether some units of the layer are given in every row."""
     return isinstance(layer, AbstractConditioned)
+
+
+def takes_given(layer: Any) -> bool:
+    """Return whether a part of each row is given: its length, or some of its units."""
+    return takes_lengths(layer) or is_conditional(layer)

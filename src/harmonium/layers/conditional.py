@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from .._base.checks import as_array
-from .._base.numerics import from_numpy, product, zeros_like
+from .._base.numerics import product, zeros_like
 from .._base.parameters import data_field
 from ..errors import InputError
 from . import capabilities
@@ -29,7 +28,7 @@ from .arrays import (
 )
 from .base import AbstractLayer
 from .capabilities import AbstractConditioned, AbstractCorrelated, AbstractEnumerable
-from .clamped import AbstractPartial, Clamped
+from .partial import AbstractPartial
 
 
 class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, AbstractConditioned):
@@ -111,12 +110,6 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
     @property
     def _target_columns(self) -> Integer[np.ndarray, " targets"]:
         return np.flatnonzero(~self._is_given)
-
-    def with_given_of(self, x: Columns) -> AbstractLayer:
-        """Return the layer with the given units held at their values in these states."""
-        known = jnp.broadcast_to(from_numpy(self.given_units), (*x.shape[:-1], self.n_units))
-        values = jax.lax.stop_gradient(jnp.where(self._is_given, x, 0.0))
-        return Clamped(layer=self, known=known, values=values)  # pyright: ignore
 
     def _from_given(self, x: AllColumns) -> AllColumns:
         """Return the inputs (u − c)ᵀA that states send to the target columns, 0 for the others."""
@@ -201,8 +194,8 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
     def proposals(self, x: Columns) -> Proposals:
         """Return the proposals that change a target."""
         columns, changes = capabilities.proposals_from(self.layer, x)
-        kept = np.flatnonzero(~self._is_given[columns[:, 0]])
-        return columns[kept], changes[..., kept, :]
+        of_targets = np.flatnonzero(~self._is_given[columns[:, 0]])
+        return columns[of_targets], changes[..., of_targets, :]
 
     # -------------------------------------------------------------------------- parameters
 

@@ -33,8 +33,8 @@ def with_lags(frame: Frame, names: Iterable[str], past: int, label: str) -> Fram
     rows = len(frame)
     if past >= rows:
         raise InputError(
-            f"{label}: expected a series of more rows than --past {past:,}; got"
-            f" {count_of(rows, 'row')}; give a shorter past."
+            f"{label}: expected a series with more than {past:,} rows, the past of each row; got"
+            f" {count_of(rows, 'row')}; choose a smaller --past."
         )
     by_name = {column.name: column for column in frame.columns}
     lagged: list[RawColumn] = []

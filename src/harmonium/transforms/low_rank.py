@@ -11,10 +11,12 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .._base.linalg import inverse_factor
 from .._base.numerics import from_numpy, product
 from .._base.parameters import map_parameters
 from .._base.programs import compiled
 from .._base.statistics import weights_of
+from .._base.threefry import key_of
 from ..errors import InputError
 from ..layers import AbstractLayer
 from ..layers.capabilities import has_independent_units
@@ -23,6 +25,7 @@ MOST_RANK = 3
 POINTS = {1: 401, 2: 61, 3: 25}  # points of the grid along each direction, by rank
 MARGIN = 0.3  # the grid extends beyond the rows by this fraction of their range on either side
 MOST_UNITS = 64  # hidden units that begin with weights of this rank
+ITERATIONS = 50  # of the search for the leading directions
 NEWTON_STEPS = 40
 LARGEST_STEP = 3.0  # nats by which a Newton step may change any input
 AT_ONCE = 2**22  # numbers in memory at a time
@@ -121,9 +124,25 @@ def check_rank(visible: AbstractLayer, rank: Any, rows: int) -> None:
 def _directions(
     centred: Float[Array, "rows columns"], shares: Array, rank: int
 ) -> Float[Array, "columns rank"]:
-    """Return the leading principal directions, which are orthonormal."""
-    scaled = centred * jnp.sqrt(shares)[:, None]
-    return jnp.linalg.svd(scaled, full_matrices=False)[2][:rank].T
+    """Return the leading principal directions, which are orthonormal, by subspace iteration."""
+    # Not the covariance matrix, since there may be many thousands of columns.
+    start = jax.random.normal(key_of(0), (centred.shape[1], rank), centred.dtype)
+
+    def step(_: Any, directions: Array) -> Array:
+        scores = shares[:, None] * product(centred, directions)
+        return _orthonormal(product(centred.T, scores))
+
+    return jax.lax.fori_loop(0, ITERATIONS, step, _orthonormal(start))
+
+
+def _orthonormal(vectors: Float[Array, "n few"]) -> Float[Array, "n few"]:
+    """Return the vectors after the Gram-Schmidt process."""
+    results: list[Array] = []
+    for vector in vectors.T:
+        for other in results:
+            vector = vector - (vector @ other) * other
+        results.append(vector / jnp.maximum(jnp.linalg.norm(vector), 1e-30))
+    return jnp.stack(results, axis=1)
 
 
 def _grid(projections: Float[np.ndarray, "rows rank"]) -> tuple[np.ndarray, np.ndarray]:
@@ -160,14 +179,15 @@ def _log_density(
         def step(_: Any, theta: Array) -> Array:
             slope = target - jax.grad(cgf)(theta)
             curvature = jax.hessian(cgf)(theta) + 1e-6 * jnp.eye(rank)
-            change = jnp.linalg.solve(curvature, slope)
+            factor = inverse_factor(curvature)
+            change = factor.T @ (factor @ slope)
             largest = abs(product(directions, change)).max()
             return theta + change * jnp.minimum(1.0, LARGEST_STEP / (largest + 1e-12))
 
         theta = jax.lax.fori_loop(0, NEWTON_STEPS, step, jnp.zeros(rank, point.dtype))
         error = abs(jax.grad(cgf)(theta) - target)
-        volume = jnp.linalg.slogdet(2.0 * jnp.pi * jax.hessian(cgf)(theta))[1]
-        log_p = cgf(theta) - theta @ target - 0.5 * volume
+        factor = inverse_factor(2.0 * jnp.pi * jax.hessian(cgf)(theta))
+        log_p = cgf(theta) - theta @ target + jnp.log(jnp.diagonal(factor)).sum()
         is_possible = (error < TOLERANCE * spacing).all() & jnp.isfinite(log_p)
         return jnp.where(is_possible, log_p, IMPOSSIBLE)
 

@@ -39,8 +39,8 @@ def windows(series: Any, past: int, name: str = "series") -> np.ndarray:
     past = positive_integer(past, "past")
     if past >= len(rows):
         raise InputError(
-            f"{name}: expected a series of more rows than the past of {past:,}; got"
-            f" {count_of(len(rows), 'row')}; give a shorter past."
+            f"{name}: expected a series with more than {past:,} rows, the past of each row; got"
+            f" {count_of(len(rows), 'row')}; choose a smaller `past`."
         )
     last = len(rows) - past
     return np.concatenate([rows[lag : lag + last] for lag in range(past + 1)], axis=1)
