@@ -112,6 +112,7 @@ from .training import SquaredL1 as SquaredL1
 from .training import fit as fit
 from .training import fit_ensemble as fit_ensemble
 from .training import partial_fit as partial_fit
+from .training import stack as stack
 from .transforms import deep as deep
 from .transforms import initialize as initialize
 from .transforms import sharpened as sharpened

@@ -24,6 +24,8 @@ from .schedules import hold_then_fall as hold_then_fall
 from .schedules import ramped_momentum as ramped_momentum
 from .schedules import scheduled as scheduled
 from .selection import PoorModelWarning as PoorModelWarning
+from .stacking import Stack as Stack
+from .stacking import stack as stack
 from .state import Fit as Fit
 from .state import Report as Report
 from .state import TrainState as TrainState
