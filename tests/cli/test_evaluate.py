@@ -90,7 +90,7 @@ def test_a_folder_that_cannot_be_written_loses_no_evaluation(cli, run, monkeypat
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    for name in ("chains.mixing", "chains.equilibrium", "samples.drawn_rows"):
+    for name in ("chains.mixing", "chains.equilibrium", "samples.drawn_like"):
         monkeypatch.setattr(f"{BLOCKS}.{name}", overflow)
     monkeypatch.setattr("harmonium.runs.folder.write_whole", full)
     status, out, err = cli(f"evaluate {run} --json")

@@ -6,7 +6,7 @@ import pytest
 import sklearn.neural_network.tests.test_rbm as theirs
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from harmonium.sklearn import RBM, BernoulliRBM, RBMClassifier, RBMImputer
+from harmonium.sklearn import RBM, BernoulliRBM, DeepRBM, RBMClassifier, RBMImputer
 
 # Their rows are normal numbers, and few for a classifier; to warn of that is no failure of a check.
 pytestmark = [
@@ -27,6 +27,7 @@ EXPECTED = {
         RBM(4, n_iter=5),
         RBMClassifier(16, n_iter=200, learning_rate=0.15),
         RBMImputer(4, n_iter=5, draws=2, sweeps=5),
+        DeepRBM(n_components=(4, 3), n_iter=2),
     ],
     expected_failed_checks=lambda estimator: EXPECTED,
 )

@@ -85,8 +85,8 @@ class Table:
 
     @property
     def is_series(self) -> bool:
-        """Whether earlier rows are given with each row."""
-        return bool(self.given) if self.columns is None else self.columns.past > 0
+        """Whether the groups of rows are blocks of a series."""
+        return self.groups is not None and self.sites is None
 
     def __post_init__(self) -> None:
         """Convert a kind given as a string."""

@@ -14,6 +14,7 @@ from ..path import Heating
 from ..rbm import RBM
 from ..samplers import Cloud
 from .base import About, AbstractChains, Estimate, cloud_gradient
+from .starting import is_ordered, start_states
 
 
 class JarzynskiState(NamedTuple):
@@ -93,11 +94,19 @@ class Jarzynski(AbstractChains):
         return {"log_z": log_z, "effective_chains": effective, "resampled": state.resampled}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> JarzynskiState:
-        """Draw the chains from the model with zero weights, whose log Z is known."""
-        v = rbm.visible.sample_without_inputs((self.chains,), key=key)
-        energies = rbm.uncoupled.free_energy(v)
+        """Draw the chains from the model with zero weights, whose log Z is known.
+
+        If the weights are so large that chains may stay where they start, the chains start at rows,
+        and log Z is not known (NaN).
+        """
+        rows = batch.states[resampled(jnp.abs(batch.weights), self.chains, 0.5)]
+        starts_at_rows = is_ordered(rbm, rows)
+        v = start_states(rbm, rows, key=key)
+        pairs = (rbm.free_energy(v), rbm.uncoupled.free_energy(v))
+        energies = jnp.where(starts_at_rows, *pairs)
         none = jnp.zeros(self.chains, v.dtype)
         log_z = Heating(rbm.visible, rbm.hidden, rbm).log_z_of_base
+        log_z = jnp.where(starts_at_rows, jnp.nan, log_z)
         return JarzynskiState(v, energies, none, log_z, jnp.zeros((), jnp.int32))
 
     def estimate(
