@@ -64,10 +64,10 @@ class Persistent(AbstractChains):
         """Return the default rate, which grows with the number of 0/1 visible units beyond 64.
 
         With 10,000 updates and 500 chains, a rate of 0.4 or more is best for most data sets of up
-        to 800 columns (docs/decisions/mnist_search.md); the default is at most 0.4. But on data
+        to 800 columns (docs/decisions/mnist_search.md), and the default is at most 0.4. But on data
         that a model can fit almost perfectly, such as bars and stripes, the chains lag behind the
         model at this rate. One-hot sites of sequences are also learned better at higher rates
-        (docs/sequences.md). With fewer chains, parameters are noisier at high rates. With fewer
+        (docs/sequences.md). At high rates, parameters are noisier with fewer chains. With fewer
         than 500 chains, and for other units, the default rate is therefore the same as for other
         methods.
         """
@@ -83,8 +83,8 @@ class Persistent(AbstractChains):
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
         """Start the chains from the model with zero weights, with the rows' lengths, if any.
 
-        If the weights are so large that chains may stay where they start, the chains start at rows,
-        whose modes have the right fractions in a low-rank start or a trained model.
+        If the weights are so large that chains may stay in the mode in which they start, the chains
+        start at rows of the batch, which visit the modes in the right proportions.
         """
         chosen = resampled(jnp.abs(batch.weights), self.chains, 0.5)
         rows = batch.states[chosen]
@@ -105,9 +105,10 @@ class Persistent(AbstractChains):
 def is_ordered(rbm: RBM, rows: Float[Array, "n visible"]) -> Bool[Array, ""]:
     """Return whether the weights are large enough for the model to have several modes.
 
-    With W in units of the standard deviations of both layers over the rows, a model whose largest
-    singular value is below 1 has one mode, which chains reach at once. Correlated real columns do
-    not count, since hidden units start with part of their covariance. Traceable.
+    W is expressed in units of the standard deviations of both layers over the rows. If its largest
+    singular value is below 1, the model has one mode, which chains reach at once. Correlated real
+    columns are left out, since the initial hidden units already contribute part of their
+    covariance. JAX can trace this function.
     """
     inputs = rbm.inputs_to_h(rows)
     of_hidden = rbm.hidden.mean(inputs).var(0) + rbm.hidden.variance(inputs).mean(0)
