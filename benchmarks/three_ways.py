@@ -232,11 +232,12 @@ def digits(plan: Plan) -> tuple[str, dict, dict]:
     text = (
         f"{setting(plan, rows)} Exact log-likelihood of these rows in nats per row,"
         f" {over(plan.seeds)}; at the start it is {signed(start)}. The last column compares means"
-        " over epochs of the second half (those that both report), less noisy than the last one's:"
-        " the difference with its standard error, and Welch's p.\n\n"
+        " over the second half of the epochs (those that both report): the difference, its"
+        " standard error, and Welch's p.\n\n"
         f"{table(with_missing_version(lines))}\n\n"
-        f"The annealed estimate for one of these models, as a check: {signed(check.value)} in"
-        f" [{signed(check.low)}, {signed(check.high)}], exactly {signed(exact.value)}.\n\n"
+        f"As a check, the annealed estimate for one of these models is {signed(check.value)} in"
+        f" [{signed(check.low)}, {signed(check.high)}]; the exact value is"
+        f" {signed(exact.value)}.\n\n"
         f"{table(times)}"
     )
     return text, figures, runs
@@ -286,9 +287,9 @@ def mnist(plan: Plan) -> tuple[str, dict, dict]:
         f"{setting(plan, rows)} Log-likelihood in nats per row of {len(test):,} test rows,"
         f" {over(plan.seeds)}; *low … high* are the ends of the interval from annealing forward and"
         f" in reverse ({ANNEALING['chains']} chains × {ANNEALING['steps']:,} models), averaged"
-        " over the seeds; the gap is reverse less forward log Z, with the number of runs whose two"
-        " directions met. *Pixels wrong* is the share of the test rows' pixels that a"
-        " reconstruction puts on the other side of one half.\n\n"
+        " over the seeds. The gap is reverse minus forward log Z; *met* counts the runs in which"
+        " they agree. *Pixels wrong* is the fraction of the test rows' pixels that a"
+        " reconstruction puts on the wrong side of one half.\n\n"
         f"{table(with_missing_version(lines))}\n\n{table(times)}"
     )
     return text, figures, runs

@@ -136,7 +136,7 @@ def test_scores_are_norms_less_what_averages_explain():
             lambda rbm: hm.effective_couplings(
                 random_rbm(hm.Bernoulli(3), hm.Bernoulli(2), 0), around=[[0.5, 0, 1]]
             ),
-            "expected a state of the unit in each cell; got 0.5 in column 0",
+            "expected only values that the units can take; got 0.5 in column 0",
         ),
         (lambda rbm: hm.contact_scores(hm.effective_couplings(rbm, 1)), "for all 3 pairs"),
         (

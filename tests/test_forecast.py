@@ -56,7 +56,7 @@ def test_what_cannot_be_continued_is_named(rbm):
     plain = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(1), np.zeros((4, 1)))
     between = hm.RBM(hm.Conditional(hm.Bernoulli(4), given=[2, 3]), plain.hidden, plain.weights)
     for model in (plain, between):
-        with pytest.raises(hm.InputError, match="first units are the past of a series"):
+        with pytest.raises(hm.InputError, match="first units are the given past of a series"):
             hm.forecast(model, [[1, 0]], steps=1, key=KEY)
     with pytest.raises(hm.InputError, match="steps"):
         hm.forecast(rbm, [[1, 0], [0, 1]], steps=0, key=KEY)

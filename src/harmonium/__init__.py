@@ -2,11 +2,11 @@
 
     import harmonium as hm
 
-The packages are listed below; each imports only from packages above it in the list.
+The modules and packages are listed below; each imports only from those above it in the list.
 
-    errors, _base       exceptions; checks; stable functions; random numbers; many devices
+    errors, _base       exceptions; checks; numerics; random numbers; several devices
     layers, weights     types of units; forms of the weight matrix W
-    rbm                 the model: energy, free energy, conditionals, `.T`
+    rbm                 the model: energy, free energy, conditional distributions, transpose
     tables, sequences   tables of words, numbers and dates; alignments
     data, io, path      training data; model files; paths between models
     samplers, transforms   sampling; models built from rows or from other models

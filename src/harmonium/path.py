@@ -55,7 +55,7 @@ class AbstractPath(AbstractModule):
 
     @property
     def log_z_of_base(self) -> Float[Array, ""]:
-        """The log Z of the model at t = 0, provided that its weights are 0: Γ_v(0) + Γ_h(0)."""
+        """The log Z of the model at t = 0 if its weights are 0: the sum over its layers' log Z."""
         return _log_z_of_base(self)
 
     @property
@@ -121,7 +121,7 @@ class Heating(AbstractPath):
 
     @classmethod
     def from_neutral(cls, rbm: RBM) -> Heating:
-        """Return the path from zero biases and weights, where t acts as an inverse temperature."""
+        """Return the path from zero biases and weights; t acts as an inverse temperature."""
         return cls(rbm.visible.base(), rbm.hidden.base(), rbm)
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
@@ -180,7 +180,7 @@ def _between(start: Any, end: Any, t: Any) -> Any:
 
 
 def path_to(rbm: RBM, path: AbstractPath | None = None) -> AbstractPath:
-    """Return `path` with its end replaced by this model; by default, `Heating.from_neutral`."""
+    """Return `path` ending at this model instead, or `Heating.from_neutral(rbm)` for None."""
     if path is None:
         return Heating.from_neutral(rbm)
     return path.ending_at(rbm)

@@ -45,10 +45,11 @@ class RBM(AbstractModule):
         p(v, h) = e^(−E(v, h)) / Z
         F(v)    = −log ∫ e^(−E(v, h)) dh = U_v(v) − Γ_h(vW),   p(v) = e^(−F(v)) / Z
 
-    U is the energy of a single layer, and Γ(I) = log ∫ e^(I·x − U(x)) dx its cumulant generating
-    function. Given the states of one layer, the units of the other are independent, except within
-    blocks, as in `Tree`. The model is symmetric: `rbm.T` exchanges the layers, so every
-    method from visible to hidden units can also be used from hidden to visible units.
+    E is the energy, Z the partition function and F the free energy; U is the energy of a single
+    layer, and Γ(I) = log ∫ e^(I·x − U(x)) dx its cumulant generating function. Given the states
+    of one layer, the units of the other are independent, except within blocks, as in `Tree`. The
+    model is symmetric: `rbm.T` exchanges the layers, so every method from visible to hidden units
+    can also be used from hidden to visible units.
 
     Batch axes come first: v has shape (..., visible.size) and h has shape (..., hidden.size). If
     units have several columns, as Potts sites do, all methods also accept rows of integer codes,

@@ -252,7 +252,7 @@ CASES = [
     Case("info good.h5:x", "good.h5:x: expected an update"),
     # resume
     Case("resume nothing", "nothing: expected the folder of a run; got no such folder"),
-    Case("resume folder", "folder: expected the folder of a run; got no checkpoints"),
+    Case("resume folder", "folder: expected the folder of a run; got a folder without"),
     Case("resume {bars} --epochs 0", "--epochs: expected a whole number of at least 1"),
     Case("resume {bars} --epochs 2", "--epochs: expected at least the 3 epochs already made"),
     Case("resume damaged", "damaged/config.json: expected the options of a run"),

@@ -64,7 +64,9 @@ def test_every_block_of_the_report_is_filled_for_a_run(cli, run):
     assert evaluation["sample_quality"]["samples"] == 1_000
     assert evaluation["sample_quality"]["converged"]
     assert evaluation["pictures"] == [f"figures/{name}" for name in PICTURES[1:]]
-    assert evaluation["pictures_left_out"] == {"log_z.png": "log Z is exact: nothing was annealed"}
+    assert evaluation["pictures_left_out"] == {
+        "log_z.png": "log Z is exact, so nothing was annealed"
+    }
     assert sorted(path.name for path in Path("figures").iterdir()) == sorted(PICTURES[1:])
     assert {"log Z, at most 120 s", "mixing, at most 20 s", "pictures"} <= set(err.splitlines())
 

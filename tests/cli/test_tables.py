@@ -333,7 +333,7 @@ def test_kinds_can_be_told(cli, table, no_report, no_score):
         ),
         ("train animals.csv --as species=date", "column 'species': expected dates; got words"),
         ("train animals.csv --columns no.json", "no.json: expected a readable file; got no such"),
-        ("train animals.csv --visible potts", "expected complete numbers with --visible"),
+        ("train animals.csv --visible potts", "expected a number in every cell with --visible"),
         ("impute animals.csv run --out filled.npy", "--out filled.npy: expected a name ending in"),
         (
             "impute fewer.csv run --out filled.csv",

@@ -473,7 +473,7 @@ def wrong_later():
 
 TINY = hm.RBM.from_arrays(np.zeros((6, 2)), np.zeros(6), np.zeros(2))
 ERRORS = {
-    "an iterator": (lambda: hm.Stream(iter(batches())), "read once; pass the function"),
+    "an iterator": (lambda: hm.Stream(iter(batches())), "read only once; pass the function"),
     "pairs": (lambda: hm.Stream([(ROWS, ROWS)]).columns, "a tuple of length 2, perhaps of rows"),
     "no batches": (lambda: hm.Stream([ROWS[0]]).columns, r"\(6,\); batch the rows"),
     "pictures": (lambda: hm.Stream(np.zeros((3, 2, 2))), r"shape \(rows, columns\)"),

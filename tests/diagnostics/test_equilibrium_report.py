@@ -114,7 +114,7 @@ def test_k_against_a_bound():
     many = hm.equilibrium(SLOW, hm.Contrastive(hm.Gibbs(600)), key=jax.random.key(0), mixing=mixing)
     assert many.at_equilibrium is None
     assert many.chains_agree is None
-    assert "CD-600: not known" in many.message
+    assert "CD-600: it is not known" in many.message
 
 
 def test_persistence_may_keep_up():

@@ -326,7 +326,7 @@ HOSTILE = [
         "model.safetensors",
         "one array for two fields",
         lambda: model('\\"hidden.bias\\"', '\\"visible.bias\\"'),
-        ("an array 'visible.bias' of its own",),
+        ("an array 'visible.bias' that no other field uses",),
     ),
     Hostile(
         "model.safetensors",

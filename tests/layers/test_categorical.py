@@ -53,7 +53,7 @@ def test_every_draw_has_one_state_a_unit_and_none_of_no_probability():
 
 def test_what_is_no_number_of_states_is_refused():
     for states in ((3,), (1, 2), 1):
-        with pytest.raises(hm.InputError, match="Categorical: expected a positive number of units"):
+        with pytest.raises(hm.InputError, match="Categorical: expected a positive size"):
             hm.Categorical(2, states=states)
     with pytest.raises(hm.InputError, match="integer codes from 0 to 1; got 2 in row 0, col"):
         hm.Categorical(2, states=(3, 2)).validate([[2, 2]])

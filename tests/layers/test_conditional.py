@@ -260,9 +260,9 @@ def test_a_deep_model_may_be_conditional():
         np.testing.assert_allclose(np.logaddexp.reduce(log_p[group]), 0.0, atol=1e-5)
     fitted = hm.fit(rbm, rows, key=KEY, epochs=3)
     assert np.isfinite(hm.log_likelihood(fitted.rbm, rows).value)
-    with pytest.raises(hm.InputError, match="takes nothing as given"):
+    with pytest.raises(hm.InputError, match="takes no part of a row as given"):
         hm.Conditional(visible, given=[1])
-    with pytest.raises(hm.InputError, match="take nothing of a row as given"):
+    with pytest.raises(hm.InputError, match="take no part of a row as given"):
         hm.Mixed(visible, hm.Bernoulli(1))
 
 
@@ -272,10 +272,10 @@ def test_bad_input_is_named():
     rows[1, 3] = np.nan
     for function in (hm.log_likelihood, hm.free_energies):
         with pytest.raises(
-            hm.InputError, match="given column; got a missing one in row 1, column 3"
+            hm.InputError, match="given column; got a missing value in row 1, column 3"
         ):
             function(rbm, rows)
-    with pytest.raises(hm.InputError, match="given column; got a missing one in row 1, column 3"):
+    with pytest.raises(hm.InputError, match="given column; got a missing value in row 1, column 3"):
         hm.fit(rbm, rows, key=KEY)
     with pytest.raises(hm.InputError, match="given: expected rows with a value in every given"):
         hm.sample(rbm, 3, key=KEY)

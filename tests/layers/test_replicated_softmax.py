@@ -201,7 +201,7 @@ def test_chains_are_weighted_so_that_their_mean_length_is_that_of_the_batch():
 
 def test_words_beside_other_columns_are_refused():
     with pytest.raises(
-        hm.InputError, match=r"take nothing of a row as given; got ReplicatedSoftmax\(3\)"
+        hm.InputError, match=r"take no part of a row as given; got ReplicatedSoftmax\(3\)"
     ):
         hm.Mixed(hm.Bernoulli(2), hm.ReplicatedSoftmax(3))
 

@@ -61,7 +61,7 @@ def test_options_are_those_of_the_command(tmp_path):
         (HEAD + "[search]\nhidden = {low = 4, hi = 8}", "expected a list, or {low"),
         (HEAD + "[search]\nhidden = {low = 4.5, high = 8}", "expected whole numbers as low"),
         (HEAD + "[search]\nlr = {low = 0.2, high = 0.1}", "expected low below high"),
-        (HEAD + "[search]\npenalty = {low = 0, high = 1, log = true}", "above 0 with log"),
+        (HEAD + "[search]\npenalty = {low = 0, high = 1, log = true}", "above 0 if log"),
         (HEAD + "[search]\nlr = {low = -0.5, high = 0.5}", "lr: expected a positive number"),
         (HEAD + "[search]\nmethod = {low = 0, high = 1}", "method: expected a list; got a range"),
         (HEAD + "[search]\nmethod = ['pdc']", r"\[search\] method: expected one of pcd, cd"),
@@ -80,7 +80,7 @@ def test_options_are_those_of_the_command(tmp_path):
         ("sampler = 'gp'\n" + HEAD + "[search]\nlr = [0.1]", "sampler: expected one of grid"),
         (
             "sampler = 'grid'\n" + HEAD + "[search]\nlr = {low = 0.1, high = 0.2}",
-            "sampler: expected lists only, for a grid; got a range of lr",
+            "sampler: expected lists only, for a grid; got a range for lr",
         ),
         ("prune = 'mean'\n" + HEAD + "[search]\nlr = [0.1]", "prune: expected true, false or"),
         ("prune = 1\n" + HEAD + "[search]\nlr = [0.1]", "prune: expected true, false or"),

@@ -134,7 +134,7 @@ def test_hidden_units_of_other_kinds():
         ({"visible": [("potts", slice(None)), ("ising", [1])]}, "column 1 is named twice"),
         ({"visible": [("potts", ["hue"])]}, "pairs"),
         ({"visible": [("potts", [9])]}, "there are 4 columns"),
-        ({"visible": [("potts", [True, False])]}, "a mask of 2 for 4 columns"),
+        ({"visible": [("potts", [True, False])]}, "the mask has 2 entries for 4 columns"),
         ({"visible": "bernoulli"}, r"values in \[0, 1\]; got"),
         ({"hidden": "potts"}, "potts: expected a number of states"),
     ],

@@ -157,7 +157,7 @@ def test_scoring_needs_the_columns_of_fit(table, fitted):
     with pytest.raises(ValueError, match="feature names"):
         fitted.transform(frame.rename(columns={"age": "years"}))
     odd = frame.assign(sex="unknown")
-    with pytest.warns(UserWarning, match="column 'sex': not seen in fit, and treated as missing"):
+    with pytest.warns(UserWarning, match="column 'sex': categories not seen in fit are treated"):
         scores = fitted.score_samples(odd)
     np.testing.assert_allclose(scores, fitted.score_samples(frame.assign(sex=None)), rtol=1e-4)
 

@@ -179,8 +179,8 @@ def test_words_for_a_missing_cell_among_numbers_are_gaps(columns, word):
 
 WORDS = {  # columns that stay words, and why
     "colours": (["red", "unknown", "blue", "12"], ""),
-    "children": (["0", "1", "2", "3+"], "but for"),
-    "chromosomes": ([*map(str, range(1, 23)), "X"], "but for"),
+    "children": (["0", "1", "2", "3+"], "are not numbers"),
+    "chromosomes": ([*map(str, range(1, 23)), "X"], "are not numbers"),
     "list": (["(1)", "(2)", "(3)"], ""),
     "labels": (["00123", "00456"], ""),
     "codes": (["A12", "A13"], ""),
@@ -193,22 +193,25 @@ WORDS = {  # columns that stay words, and why
     "seconds and days": (["5 s", "6 d", "7"], "'d' and 's'"),
     "answers in brackets": (["[1]", "[2]"], ""),
     "prices": (["47.-", "56.-"], ""),
-    "houses": ([f"{i}" if i % 5 else f"{i}b" for i in range(60)], "but for"),
+    "houses": ([f"{i}" if i % 5 else f"{i}b" for i in range(60)], "are not numbers"),
     "fractions": (["1/2", "3/4"], ""),
     "versions": (["1.2.3", "1.2.4"], ""),
     "ranges": (["10-19", "20-29"], ""),
     "ratios": (["16:9", "4:3"], ""),
-    "shops": (among(numbers(), *["closed"] * 9), "numbers, but for 9 cells such as 'closed'"),
+    "shops": (among(numbers(), *["closed"] * 9), "since 9 cells such as 'closed' are not numbers"),
     "often unknown": (["unknown", "unknown", "5"], ""),
     "nearly dates": (
         among([f"{d.item():%d.%m.%Y}" for d in DAYS], *["31.06.2020"] * 3),
-        "read as words: dates, but for 3 cells such as '31.06.2020'",
+        "read as words, since 3 cells such as '31.06.2020' are not dates",
     ),
-    "two formats": (["2024-01-31", "31.01.2024", "2024-02-01"], "dates, but for"),
-    "two formats alike often": (["2024-01-31", "31.01.2024"], "dates of two forms"),
+    "two formats": (["2024-01-31", "31.01.2024", "2024-02-01"], "not dates like the others"),
+    "two formats alike often": (["2024-01-31", "31.01.2024"], "dates have two forms"),
     "days of a year": (["22 Aug", "25 Mar"], ""),
-    "mixed clocks": (["59:45", "1:02:33", "58:45"], "times of day, but for"),
-    "some zones": (["2024-01-31 10:00:00Z", "2024-01-31 10:00:00", "2024-01-31 11:00:00Z"], "but"),
+    "mixed clocks": (["59:45", "1:02:33", "58:45"], "are not times of day"),
+    "some zones": (
+        ["2024-01-31 10:00:00Z", "2024-01-31 10:00:00", "2024-01-31 11:00:00Z"],
+        "not dates like the others",
+    ),
 }
 
 

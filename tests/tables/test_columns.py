@@ -374,7 +374,7 @@ def test_cells_that_are_told_are_a_row():
         ("few numbers=1..many", "'1..many' for 'few numbers'"),
         ("categories=a..b", "'a..b' for 'categories'"),
         ("categries=b", "perhaps you mean categories"),
-        ("categories=b few numbers=3", "separate what is known by commas"),
+        ("categories=b few numbers=3", "separate conditions by commas"),
         ("few numbers=..", "'..' for 'few numbers'"),
         ("", "conditions such as sex=female"),
     ):

@@ -222,7 +222,7 @@ def test_years_may_name_columns(tmp_path):
 def test_a_column_of_mixed_types_is_read_as_words_and_said(tmp_path):
     frame = read(tmp_path, "a,b\n1,x\n2,y\nforty,x\n3,y\n")
     assert cells(frame)["a"] == ["1", "2", "forty", "3"]
-    assert frame.columns[0].note == "read as words, since 'forty' is no number"
+    assert frame.columns[0].note == "read as words, since 'forty' is not a number"
 
 
 def test_what_is_wrong_is_named_with_its_line(tmp_path):
@@ -330,7 +330,7 @@ def test_dates_that_may_be_something_else_are_words(tmp_path, days, is_date):
 def test_one_cell_that_is_no_date_is_named(tmp_path):
     lines = [f"2024-01-{day:02},x\n" for day in range(1, 29)]
     frame = read(tmp_path, "when,b\n" + "".join(lines) + "2024-02-31,x\n")
-    expected = "read as words, since '2024-02-31' is no date like the others"
+    expected = "read as words, since '2024-02-31' is not a date like the others"
     assert frame.columns[0].note == expected
     gap = read(tmp_path, "when,b\n" + "".join(lines) + "0000-00-00,x\n")
     assert gap.columns[0].note == "read as missing: '0000-00-00' (1 cell)"

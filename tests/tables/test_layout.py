@@ -165,7 +165,7 @@ def test_other_formats_are_named(tmp_path, content):
 def test_strings_of_bits_of_two_lengths_are_refused_by_their_row(tmp_path):
     path = tmp_path / "bits.txt"
     path.write_text("01011\n" * 20 + "0101\n" + "11111\n" * 5)
-    with pytest.raises(InputError, match=r"of one length, 5; got 4 signs in row 21"):
+    with pytest.raises(InputError, match=r"strings of 5 bits or spins, .*; got 4 signs in row 21"):
         hm.open_source(str(path))
 
 
@@ -176,7 +176,7 @@ def test_a_name_in_tags_above_a_single_column_is_no_page(tmp_path):
 def test_a_file_without_any_column_says_what_its_cells_nearly_are(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("price\n" + "".join(f"{i}.25\n" for i in range(40)) + "Source: the kitchen\n")
-    with pytest.raises(InputError, match="since 'Source: the kitchen' is no number"):
+    with pytest.raises(InputError, match="since 'Source: the kitchen' is not a number"):
         hm.open_source(str(path))
 
 

@@ -411,4 +411,4 @@ def test_a_run_that_loses_the_data_begins_again_at_a_lower_rate(monkeypatch):
     given = {key: value for key, value in SHORT.items() if key != "gradient"}
     fit = hm.fit(start(), NOISE, **given, validation=OTHERS)
     assert fit.history[0]["update"] < fit.history[-1]["update"]
-    assert any("the rate is 0.1: at higher ones" in note for note in fit.notes)
+    assert any("the rate is 0.1: at higher rates" in note for note in fit.notes)

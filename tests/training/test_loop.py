@@ -371,7 +371,7 @@ def test_a_run_that_diverges_at_its_usual_rate_starts_again_at_a_lower_one():
     reports = []
     fit = hm.fit(rbm, x / x.std(0), **given, callbacks=[reports.append])
     assert not fit.diverged
-    assert "the run diverged at higher ones, from 16" in fit.notes[-1]
+    assert "the run diverged at higher rates, the first of which was 16" in fit.notes[-1]
     rate = float(fit.notes[-1].split()[3].rstrip(":"))
     assert rate in (4.0, 1.0, 0.25, 0.062, 0.016)
     assert [record["update"] for record in fit.history] == sorted(
@@ -385,7 +385,7 @@ def test_a_run_that_diverges_at_its_usual_rate_starts_again_at_a_lower_one():
     same = hm.fit(rbm, x / x.std(0), **given | {"gradient": slow(hm.Gibbs(1), 20)})
     assert eqx.tree_equal(fit.rbm, same.rbm)
     again = hm.fit(rbm, x / x.std(0), **given | {"epochs": 60}, state=fit.state)
-    assert "the run diverged at higher ones" in again.notes[-1]
+    assert "the run diverged at higher rates" in again.notes[-1]
     with pytest.warns(hm.DivergenceWarning):
         at_given_rate = hm.fit(rbm, x / x.std(0), **given, optimizer=hm.Recipe(rate=16.0))
     assert at_given_rate.diverged
@@ -433,7 +433,7 @@ def test_a_run_that_loses_log_z_at_the_higher_rate_begins_again(few_updates, mon
     fit = hm.fit(start(rows()), rows(), **FOLLOWED)
     assert lost
     assert fit.notes[-1].startswith(
-        "the rate is 0.1: at higher ones, from 0.4, the run diverged, or"
+        "the rate is 0.1: at higher rates, the first of which was 0.4, the run diverged, or"
     )
     usual = at_usual_rate()
     assert eqx.tree_equal(fit.rbm, usual.rbm)

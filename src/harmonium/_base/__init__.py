@@ -1,1 +1,1 @@
-"""Foundations of all other modules: input checks, stable numerics, random numbers and devices."""
+"""Code that all other modules use: input checks, numerical functions, random numbers, devices."""

@@ -1,4 +1,4 @@
-"""Checks of user input, shared so that the same mistake always produces the same error message."""
+"""Checks of user input, used by all modules so that equal mistakes give equal error messages."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ from .threefry import quick
 
 
 def as_array(values: Any, name: str) -> np.ndarray:
-    """Return values as a NumPy array, or raise InputError if rows differ in length."""
+    """Return `values` as a NumPy array; raise InputError if its rows differ in length."""
     try:
         return np.asarray(values)
-    except InputError:  # keep the error for rows that are not in memory
+    except InputError:  # from a `Stream`, whose rows are not in memory
         raise
     except ValueError:
         raise InputError(f"{name}: expected rows of equal length.") from None
@@ -31,7 +31,11 @@ def positive_integer(value: Any, what: str, most: int | None = None) -> int:
 
 
 def checked_key(key: Any) -> PRNGKeyArray:
-    """Return a faster, equivalent key (see `quick`); raise InputError if `key` is not a JAX key."""
+    """Return a key that draws the same numbers as `key` faster (see `quick`).
+
+    Raises:
+        InputError: `key` is not a single JAX random key.
+    """
     dtype = getattr(key, "dtype", None)
     shape = getattr(key, "shape", None)
     typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ()
@@ -63,18 +67,18 @@ def checked_rows(rows: Any, name: str, *, missing: bool = False) -> np.ndarray:
     if wrong:
         raise InputError(
             f"{name}: expected finite numbers; got NaN or infinity in {wrong:,} of {array.size:,}"
-            " entries; replace these entries, or drop their rows, first."
+            " entries; replace these entries, or drop the rows that contain them."
         )
     return array
 
 
 def checked_beside(rows: Any, name: str, data: np.ndarray, *, missing: bool = False) -> np.ndarray:
-    """Return checked rows (see `checked_rows`), which must have as many columns as `data`."""
+    """Return rows checked by `checked_rows`; raise InputError unless `data` has as many columns."""
     array = checked_rows(rows, name, missing=missing)
     if array.shape[1] != data.shape[1]:
         raise InputError(
             f"{name}: expected {data.shape[1]} columns, as in the other rows; got {array.shape[1]};"
-            " pass rows for the same model, in the user's coding."
+            " pass rows with the same columns."
         )
     return array
 
@@ -86,14 +90,14 @@ def checked_pair(samples: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_positive(**numbers: float) -> None:
-    """Raise InputError, with the argument's name, unless all of the given numbers are positive."""
+    """Raise InputError for the first of the named arguments that is not positive."""
     for name, number in numbers.items():
         if not number > 0:
             raise InputError(f"{name}: expected a positive number; got {number}.")
 
 
 def described(value: Any) -> str:
-    """Describe a value for error messages: numbers and strings by repr, other values by type."""
+    """Return text for error messages: the repr of a number or string, else the name of the type."""
     if isinstance(value, int | float | str):
         return f"{value!r:.40}"
     return type(value).__name__

@@ -1,9 +1,10 @@
 """Options that XLA receives when it compiles a program for a GPU.
 
 A small update consists of a few dozen kernels of a few microseconds each, and launching a kernel
-takes about as long. A command buffer (a CUDA graph) launches many kernels at once, including loops
-with a known number of iterations. When XLA compiles a program, it measures which kernels are
-fastest; the measurements are kept in files, alongside the compiled programs, for later processes.
+takes about as long as running it. A command buffer (a CUDA graph) launches many kernels at once,
+including those of loops with a known number of iterations. When XLA compiles a program, it times
+alternative kernels and chooses the fastest; the times are kept in files, in the folder of the
+compiled programs, for later processes.
 """
 
 from __future__ import annotations

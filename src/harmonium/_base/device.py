@@ -18,7 +18,7 @@ def device() -> Any:
 
 
 def is_cpu() -> bool:
-    """Return whether programs run on XLA's CPU backend, for which some functions differ."""
+    """Return whether programs run on XLA's CPU backend, where some functions use other methods."""
     return device().platform == "cpu"
 
 

@@ -1,8 +1,8 @@
-"""Safe reading of untrusted files: reading any bytes yields either a value or a harmonium error.
+"""Safe reading of untrusted files: any content gives either a value or an error of harmonium.
 
-All readers follow these rules: a parser error is reported in one line, memory is bounded by the
-size of the file, nothing is unpickled, and JSON must follow the standard. docs/formats.md lists the
-limits.
+All readers follow these rules: a parser error is reported in one line, the memory used is limited
+according to the size of the file, nothing is unpickled, and JSON must follow the standard.
+docs/formats.md lists the limits.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ import numpy as np
 from ..errors import HarmoniumError, InputError, printable
 
 COPY_AGAIN = "copy or write the file again"
-# Compressed files may unpack to this many bytes, or to this many times their size. Deflate can
-# reach a compression ratio of 1000; tables and arrays of real data rarely reach 200.
+# A compressed file may unpack to `UNPACKED_BYTES` or to `UNPACKED_RATIO` times its size, whichever
+# is more. Deflate can reach a compression ratio of 1000; tables and arrays of real data rarely
+# reach 200.
 UNPACKED_BYTES = 2**28
 UNPACKED_RATIO = 200
 MOST_NESTED = 64  # largest depth of nesting in JSON
-LONGEST_NUMBER = 19  # digits of a whole number in JSON, which has at most 64 bits
+LONGEST_NUMBER = 19  # most digits of a whole number in JSON, so that it fits in 64 bits
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 # The reason why a file cannot be read, and the remedy, by exception type or system error number.
 _WHY_NOT: dict[Any, tuple[str, str]] = {
@@ -49,7 +50,7 @@ _GZIP = b"\x1f\x8b"
 
 @contextmanager
 def parser_errors(label: Any, expected: str, advice: str = COPY_AGAIN) -> Iterator[None]:
-    """Convert any parser error on a damaged file into one error that names the file.
+    """Convert a parser's error on a damaged file into an InputError that names the file.
 
     Raises:
         InputError: the body raised an exception that is not one of harmonium's own.
@@ -92,14 +93,14 @@ def _why_not(error: BaseException) -> tuple[str, str] | None:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the first line of an error's message, shortened; the error's type if there is none."""
+    """Return the first line of an error's message, shortened; if it is empty, the error's type."""
     text = getattr(error, "strerror", None) or str(error)
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return shortened(line.rstrip(".") or type(error).__name__)
 
 
 def shortened(text: str) -> str:
-    """Return external text, cut to 100 characters, with unprintable characters replaced by `?`."""
+    """Return untrusted text, cut to 100 characters, with unprintable characters replaced by `?`."""
     text = printable(text)
     if len(text) <= 100:
         return text
@@ -110,7 +111,7 @@ def check_regular(path: Path, label: str) -> None:
     """Reject special files, such as pipes and devices, because reading them may never end.
 
     Raises:
-        InputError: the path exists and is not a regular file.
+        InputError: the path exists, but is neither a regular file nor a folder.
     """
     with open_errors(label):
         is_other = path.exists() and not path.is_file() and not path.is_dir()
@@ -121,7 +122,7 @@ def check_regular(path: Path, label: str) -> None:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """Return the path of a file in a folder that may be untrusted.
+    """Return the path of a file in an untrusted folder, checked not to lead out of the folder.
 
     Raises:
         InputError: a link leads out of the folder.
@@ -165,8 +166,8 @@ def check_unpacked_size(label: Any, size: int, unpacked: int, advice: str) -> No
         advice: what to do instead.
 
     Raises:
-        InputError: the unpacked size exceeds 256 MiB and 200 times the size of the file, or exceeds
-            the memory of the computer.
+        InputError: the unpacked size exceeds both 256 MiB and 200 times the size of the file, or
+            exceeds the memory that this process may use.
     """
     most = most_unpacked(size)
     if unpacked > most:
@@ -180,7 +181,7 @@ def unzipped(content: bytes, label: str) -> bytes:
     """Return the contents of a file, decompressed if they are in gzip format.
 
     Raises:
-        InputError: the contents are damaged, or unpack to far more bytes than the file has.
+        InputError: the contents are damaged, or unpack to far more bytes than is plausible.
     """
     if content[:2] != _GZIP:
         return content
@@ -242,14 +243,14 @@ def check_npy_head(file: IO[bytes], size: int) -> bool:
 
 
 def read_npy(open_file: Any, size: int) -> np.ndarray:
-    """Return the array of an .npy file, or an empty object array if the file needs pickle.
+    """Return the array of an .npy file, or an empty object array if reading it needs pickle.
 
     Args:
         open_file: a function that opens the file.
         size: the size of the whole file, in bytes.
 
     Raises:
-        Exception: any error from NumPy on damaged files; use it within `parser_errors`.
+        Exception: any error that NumPy raises on a damaged file; call this within `parser_errors`.
     """
     with open_file() as file:
         if not check_npy_head(file, size):
@@ -259,7 +260,7 @@ def read_npy(open_file: Any, size: int) -> np.ndarray:
 
 
 def read_npz(path: Path, label: str, expected: str, names: Iterable[str] | None = None) -> Any:
-    """Return the arrays of an .npz file by name; arrays that need pickle are returned empty.
+    """Return the arrays of an .npz file by name; arrays that need pickle become empty ones.
 
     Args:
         path: the file.
@@ -277,7 +278,7 @@ def read_npz(path: Path, label: str, expected: str, names: Iterable[str] | None 
             raise ValueError("two arrays of one name")
         if names is not None:
             members = {name: members[name] for name in names if name in members}
-        plain = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # the methods that NumPy uses
+        plain = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # the compression methods of NumPy
         if not {file.compress_type for file in members.values()} <= plain:
             raise ValueError("a compression that NumPy never writes")
         unpacked = sum(file.file_size for file in members.values())
@@ -297,12 +298,13 @@ def parsed_json(text: str | bytes, *, has_paths: bool = False) -> Any:
 
     Args:
         text: the JSON.
-        has_paths: whether the text may contain file names, which may be arbitrary bytes: Python
-            represents bytes that are not UTF-8 by surrogates.
+        has_paths: whether the text may contain file names. Their bytes need not be UTF-8; Python
+            represents other bytes by surrogates.
 
     Raises:
         ValueError: the text is not valid JSON, or has a repeated name in an object, a number that
-            is not finite or exceeds 64 bits, text that is not Unicode, or more than 64 levels.
+            is not finite, a whole number of more than 19 digits, text that is not Unicode, or more
+            than 64 levels of nesting.
     """
     hooks: dict[str, Any] = {"object_pairs_hook": _object, "parse_constant": _no_number}
     try:

@@ -19,7 +19,7 @@ def cores() -> int:
 
 @functools.cache
 def processor() -> str:
-    """Return the processor's name, with a hash of its features if Linux lists them."""
+    """Return the processor's name, followed by a hash of the features that Linux lists for it."""
     known: dict[str, str] = {}
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():

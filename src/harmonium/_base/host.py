@@ -17,22 +17,22 @@ import jax
 import numpy as np
 from jax.experimental import io_callback
 
-LOGGER = "jax._src.callback"  # the logger of errors in callbacks
+LOGGER = "jax._src.callback"  # the name of JAX's logger of errors in callbacks
 
 _NUMBERS = itertools.count(1)
 _RAISED: dict[str, BaseException] = {}
 
 
 class _MarkedError(Exception):
-    """A stand-in for a kept exception; its message starts with the number of that exception."""
+    """Raised in place of a callback's exception, whose number is in the message."""
 
 
 def call_python(function: Callable, like: Any, *arguments: Any) -> Any:
     """Call a Python function once each time a compiled program reaches this point.
 
     The function takes arrays, returns numbers or arrays, and must not compute with JAX, because the
-    waiting program may occupy all threads. Under `vmap`, the function is called for each element in
-    turn. Calls are ordered only if one depends on the results of another.
+    waiting program may occupy all threads. Under `vmap`, the function is called for each element of
+    the batch in turn. Calls are ordered only if one depends on the results of another.
 
     Args:
         function: a function that takes arrays and returns results as described by `like`.
@@ -55,7 +55,7 @@ def call_python(function: Callable, like: Any, *arguments: Any) -> Any:
 
 @contextmanager
 def errors_as_raised() -> Iterator[None]:
-    """Within this context, raise a callback's own exception instead of the JAX error around it."""
+    """Within this context, raise a callback's own exception in place of JAX's error."""
 
     def is_other(record: logging.LogRecord) -> bool:
         return not (record.exc_info and isinstance(record.exc_info[1], _MarkedError))

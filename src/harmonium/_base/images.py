@@ -20,8 +20,8 @@ def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | 
     Args:
         shape: (rows, columns), "square" to infer the shape from the number of pixels, or None.
         pixels: the number of pixels of a row.
-        of: a description of the pixels for error messages: "visible units of the model", "columns
-            of data".
+        of: the name of the pixels in error messages: "visible units of the model" or "columns of
+            data".
 
     Raises:
         InputError: the shape is invalid or has another number of pixels.
@@ -39,7 +39,7 @@ def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | 
     if math.prod(shape) != pixels:
         raise InputError(
             f"image_shape: expected {pixels} pixels, one for each of the {of}; got {shape!r}, with"
-            f" {math.prod(shape)}; pass the shape of one row, or None."
+            f" {math.prod(shape)} pixels; pass the shape of one row, or None."
         )
     return int(shape[0]), int(shape[1])
 
@@ -64,7 +64,7 @@ def evenly_spaced(rows: np.ndarray, count: int) -> np.ndarray:
 
 
 def grey_scale(*values: np.ndarray) -> tuple[float, float]:
-    """Return the values drawn in black and white: by default, the lowest and highest finite values.
+    """Return the ends of the grey scale: by default, the lowest and the highest finite value.
 
     If all values are between 0 and 1, or between −1 and 1, these limits are returned instead, so
     that grey levels and spins look the same however few rows are shown.

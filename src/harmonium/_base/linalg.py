@@ -3,7 +3,7 @@
 Up to JAX 0.10, a LAPACK call for several matrices divides the work among the threads of the pool
 that runs the call, and waits for these threads. If as many calls wait as the pool has threads, no
 thread is left to do the work, and the program never ends. A call for a single matrix does not wait,
-and neither does the arithmetic here.
+and neither does the elimination in this module.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import jax.numpy as jnp
 from jax.custom_batching import sequential_vmap
 from jaxtyping import Array, Float
 
-# At or above this size, matrices are eliminated one after the other: a 64 × 64 matrix and its
-# identity fill 32 KB, the fastest cache of a core, and many at once would pass through memory at
-# each step.
+# At or above this size, the elimination treats one matrix after another. A 64 × 64 matrix and the
+# identity beside it fill 32 KB, the size of the fastest cache of a core; if many matrices were
+# treated at once, every step would read and write all of them in main memory.
 ONE_AT_A_TIME = 64
 
 
@@ -27,9 +27,9 @@ ONE_AT_A_TIME = 64
 def inverse_factor(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch n n"]:
     """Return L⁻¹ for symmetric, positive definite matrices A = LLᵀ, and NaN for other matrices.
 
-    Gaussian elimination without pivoting turns (A, 1) into (DLᵀ, DL⁻¹), where D is the diagonal of
-    L. The elimination needs n steps of 2n² multiplications each, but no LAPACK call, and for a
-    single matrix it is as fast as LAPACK.
+    Gaussian elimination without pivoting turns A and an identity matrix beside it into (DLᵀ, DL⁻¹),
+    where D is the diagonal of L. The elimination needs n steps of 2n² multiplications each, but no
+    LAPACK call, and for a single matrix it is as fast as LAPACK.
     """
     size = matrices.shape[-1]
     if size >= ONE_AT_A_TIME and matrices.ndim > 2:
@@ -42,8 +42,8 @@ def inverse_factor(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch
 def _inverse_factor_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     """Return L⁻¹ and d(L⁻¹) = −φ(L⁻¹ dA L⁻ᵀ) L⁻¹; φ takes the lower triangle, with halved diagonal.
 
-    The derivative is defined explicitly, since automatic differentiation would store the table of
-    every step of the elimination for the backward pass.
+    The derivative is defined explicitly, since automatic differentiation would store the matrices
+    of every step of the elimination for the backward pass.
 
     Source: Murray 2016, Differentiation of the Cholesky decomposition.
     """
@@ -68,7 +68,7 @@ def _eliminated(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch n 
     table = jnp.concatenate([matrices, identity], axis=-1)
     table = jax.lax.fori_loop(0, size, step, table)
     pivots = jnp.diagonal(table, axis1=-2, axis2=-1)
-    # A pivot that is not positive makes its row NaN, so that the result is not mistaken for a
+    # If a pivot is not positive, the whole matrix is set to NaN, so that it is not mistaken for a
     # factor.
     is_definite = (pivots > 0).all(-1)[..., None, None]
     factor = jnp.tril(table[..., size:]) * jax.lax.rsqrt(pivots)[..., None]
@@ -78,7 +78,7 @@ def _eliminated(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch n 
 def singly(decomposition: Callable[[Array], Any]) -> Callable[[Array], Any]:
     """Return a version of a matrix decomposition that decomposes a batch one matrix at a time.
 
-    This also holds under `jax.vmap`. The version has no derivative.
+    The version also does so under `jax.vmap`. It has no derivative.
     """
     of_one = sequential_vmap(decomposition)
 

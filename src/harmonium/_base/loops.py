@@ -1,4 +1,4 @@
-"""Loops whose bounds may be traced, which a GPU runs without waiting for the host.
+"""Loops whose bounds may be traced, in which a GPU seldom waits for the host.
 
 At every iteration of a loop, XLA copies the loop's condition to the host and waits for the copy,
 unless the number of iterations is known; in that case XLA only enqueues kernels. On an H100, an
@@ -6,10 +6,10 @@ update of 784 × 500 units took 75 µs, and waiting took another 75 µs. On a GP
 therefore run in blocks of known size, and the remaining iterations one by one. The results are the
 same as with a plain loop.
 
-If no block would be full, as in an epoch of few updates, a whole block is run and the iterations
-beyond the end have no effect. Otherwise no iterations beyond the end are run, because choosing
-between the old and the new state took eight of the 33 kernels of an update and wrote the weights
-twice.
+If at most one block of iterations is possible, as in an epoch of few updates, the largest possible
+number of iterations is run, and those beyond the end have no effect. Otherwise no iterations beyond
+the end are run, because choosing between the old and the new state took eight of the 33 kernels of
+an update and wrote the weights twice.
 
 On a CPU, the host and the device are the same, so there is nothing to wait for.
 """
@@ -26,8 +26,9 @@ from jaxtyping import Array
 from .device import waits_at_turns
 
 State = TypeVar("State")
-# Iterations per block. Waiting once in 16 updates adds 5 µs to each update. Larger blocks would
-# leave more remaining iterations each time that a run is recorded, which ends its loop.
+# Iterations per block. Waiting once in 16 updates adds 5 µs to each update. With larger blocks,
+# more iterations would be run one by one at the end of a loop, and a loop ends each time that a run
+# is recorded.
 TURNS = 16
 
 
@@ -46,10 +47,10 @@ def loop(
         first: the index of the first iteration; it may be traced.
         end: one more than the index of the last iteration; it may be traced.
         body: a function of the index of an iteration and the state, which returns the next state.
-            On a GPU it is also called for indices beyond `end` if `most` is at most `turns`.
+            On a GPU it is also called for indices from `end` on if `most` is at most `turns`.
         state: the state before the first iteration.
         turns: the largest number of iterations in a block; 1 for short loops.
-        most: a known bound on the number of iterations, if any.
+        most: a known upper bound on the number of iterations, or None.
     """
     is_known = isinstance(first, int) and isinstance(end, int)
     if is_known or turns == 1 or not waits_at_turns():

@@ -18,7 +18,7 @@ LOG_2PI = 1.8378770664093453
 
 
 def from_numpy(array: np.ndarray) -> Array:
-    """Return a NumPy array as a JAX array in the current precision; the two may share memory.
+    """Return a NumPy array as a JAX array in the current precision, sharing memory if possible.
 
     The type is passed explicitly, because JAX (0.10.1) would otherwise compile a program for each
     new shape, which takes a hundred times as long as the conversion.
@@ -32,12 +32,12 @@ def in_precision(array: np.ndarray) -> np.ndarray:
     dtype = jax.dtypes.canonicalize_dtype(array.dtype)
     if array.dtype == dtype:
         return array
-    with np.errstate(over="ignore"):  # as JAX does; overflow is checked elsewhere
+    with np.errstate(over="ignore"):  # JAX ignores overflow too; other code checks for it
         return array.astype(dtype)
 
 
 def scalar(value: Any, dtype: Any) -> Array:
-    """Return a scalar of this type, without compiling a program."""
+    """Return a JAX scalar of the given type without compiling a program."""
     return from_numpy(np.full((), value, dtype))
 
 
@@ -64,12 +64,12 @@ def shapes_of(function: Callable, *arguments: Any, **named: Any) -> Any:
     """Return the shapes and types of a function's results, as `jax.eval_shape` does.
 
     The function is traced only once for all calls with arrays of the same shapes and types and
-    equal other arguments, so that checking every call takes a twentieth of the time. The function
-    must be long-lived rather than created for each call.
+    equal other arguments, which reduces the time of a check before every call to a twentieth. The
+    function must be long-lived rather than created for each call.
     """
     leaves, structure = jax.tree.flatten((arguments, named))
     rest = tuple(
-        None if isinstance(leaf, jax.Array | np.ndarray) else (type(leaf), leaf)  # 1 is not 1.0
+        None if isinstance(leaf, jax.Array | np.ndarray) else (type(leaf), leaf)  # tells 1 from 1.0
         for leaf in leaves
     )
     arrays = [leaf for leaf, other in zip(leaves, rest, strict=True) if other is None]
@@ -127,9 +127,9 @@ log_2cosh.defjvps(lambda dx, _, x: jnp.tanh(x) * dx)
 def normals(shape: tuple[int, ...], dtype: Any, *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
     """Draw the same numbers as `jax.random.normal`, but faster if there are few columns.
 
-    XLA's CPU backend vectorises along the last axis only, so three columns are drawn at a quarter
-    of the speed. On a CPU, the numbers are therefore drawn as a single row, and an optimization
-    barrier keeps XLA from changing this.
+    XLA's CPU backend vectorises along the last axis only, so numbers in three columns would be
+    drawn at a quarter of the speed. On a CPU, the numbers are therefore drawn as a single row, and
+    an optimization barrier keeps XLA from drawing them in the final shape.
     """
     if not is_cpu():
         return jax.random.normal(key, shape, dtype)
@@ -169,15 +169,15 @@ def chosen_states(
 
     The cumulative distribution is inverted, so a state of probability 0 is never drawn.
     """
-    # For 112 sites of 21 states and 500 chains on two cores this takes 2.8 ms; an exponential race
-    # takes 6.3 ms, and the Gumbel-max method 15 ms.
+    # For 112 sites of 21 states and 500 chains on two cores, this inversion takes 2.8 ms, an
+    # exponential race 6.3 ms, and the Gumbel-max method 15 ms.
     odds = jnp.exp(logits - logits.max(0))
     uniforms = jax.random.uniform(key, odds.shape[1:], odds.dtype)
     return lax.platform_dependent(odds, uniforms, cpu=_passed_one_by_one, default=_passed)
 
 
 def _passed(odds: Float[Array, " states *shape"], uniforms: Array) -> Integer[Array, "*shape"]:
-    """Count the states whose cumulative odds are at most the uniform number times the total."""
+    """Count the states with cumulative odds of at most the uniform number times the total odds."""
     cumulative = jnp.cumsum(odds, axis=0)
     return (cumulative[:-1] <= uniforms * cumulative[-1]).sum(0, dtype=jnp.int32)
 
@@ -207,9 +207,9 @@ def chosen_counts(
 ) -> Float[Array, "*all states"]:
     """Return multinomial counts, the number of times each state occurs among `totals` draws.
 
-    Each draw inverts the cumulative distribution by bisection, so the work is the largest total
-    times the logarithm of the number of states, and no array needs an entry for each pair of a draw
-    and a state.
+    Each draw inverts the cumulative distribution by bisection, so the work is proportional to the
+    largest total times the logarithm of the number of states, and no array needs an entry for each
+    pair of a draw and a state.
     """
     shape = jnp.broadcast_shapes(logits.shape[:-1], totals.shape)
     states = logits.shape[-1]
@@ -224,8 +224,8 @@ def chosen_counts(
         fresh = jax.random.uniform(
             jax.random.fold_in(key, i), (total.size, WORDS_AT_ONCE), logits.dtype
         )
-        # A uniform number may round up to the whole sum; then the last state with positive odds is
-        # taken.
+        # A uniform number times the total odds may round up to the total odds; then the last state
+        # with positive odds is taken.
         below = jnp.nextafter(cumulative[:, -1:], jnp.zeros((), logits.dtype))
         place = find(cumulative, jnp.minimum(fresh * cumulative[:, -1:], below))
         is_meant = i * WORDS_AT_ONCE + jnp.arange(WORDS_AT_ONCE) < total[:, None]
@@ -242,7 +242,7 @@ HIGH_RATE = 1e6  # above this rate a normal number suffices, as the skewness is 
 def poissons(rate: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
     """Draw Poisson numbers with the given means; above 10⁶, approximate them by rounded normals."""
     key_low, key_high = jax.random.split(key)
-    words = jax.random.bits(key_low, (2,), jnp.uint32)  # JAX's function needs its own Threefry
+    words = jax.random.bits(key_low, (2,), jnp.uint32)  # `poisson` needs JAX's own keys
     own = jax.random.wrap_key_data(words, impl="threefry2x32")
     low = jax.random.poisson(own, jnp.minimum(rate, HIGH_RATE), dtype=jnp.int32).astype(rate.dtype)
     noise = normals(rate.shape, rate.dtype, key=key_high)

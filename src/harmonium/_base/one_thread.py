@@ -1,11 +1,11 @@
 """Single-threaded compilation of small programs, whose loops XLA should not divide among threads.
 
-XLA's compiler for CPUs divides a loop among threads if it estimates that the loop takes 200,000
-cycles, at ten cycles per byte and one per operation. Drawing a thousand random numbers reaches this
-estimate, but takes only 6 µs, about as long as starting a second thread. No option changes this
-rule, which otherwise depends only on the number of threads of the compiling client. Small programs
-are therefore compiled by a client with one thread, and run by the usual client, which still divides
-large products.
+XLA's compiler for CPUs divides a loop among threads if it estimates that the loop takes at least
+200,000 cycles, at ten cycles per byte and one per operation. Drawing a thousand random numbers
+reaches this estimate, but takes only 6 µs, about as long as starting a second thread. No option
+changes this rule, but XLA applies it only if the client that compiles the program has several
+threads. Small programs are therefore compiled by a client with one thread, and run by the usual
+client, which still divides large matrix products among threads.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from jax.extend import core
 from .hardware import cores
 
 # The largest number of entries in any array of a small program. On two cores, one thread makes
-# updates faster for arrays of up to twice this size; with more cores, dividing loops pays off for
-# smaller arrays.
+# updates faster for arrays of up to twice this size; with more cores, dividing loops already pays
+# off for smaller arrays.
 SMALL = 8_192
 NPROC = "NPROC"  # the environment variable for the number of threads of a new client
 
@@ -42,7 +42,7 @@ def device_for(jaxpr: Any, usual: Any) -> Any:
 
 
 def _jax_keeps_programs() -> bool:
-    """Return whether JAX's own cache of programs, which other clients cannot share, is in use."""
+    """Return whether JAX's own cache is in use, whose programs other clients cannot run."""
     values = jax.config.values
     return bool(values["jax_enable_compilation_cache"] and values["jax_compilation_cache_dir"])
 

@@ -1,7 +1,8 @@
 """The division of a model's arrays into parameters and data.
 
 Tempering and annealing between models act on parameters only. Masks and the values of clamped units
-are data, which remain fixed. A layer or a weight class declares its data fields with `data_field`.
+are data, which remain fixed. A class of layers or weights declares its data fields with
+`data_field`.
 """
 
 from __future__ import annotations

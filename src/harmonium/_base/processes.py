@@ -20,13 +20,13 @@ from ..errors import HarmoniumError, InputError, ModelFileError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-SHORTEST_TEXT = 256  # bytes; texts are padded to few lengths, since each length needs a program
+SHORTEST_TEXT = 256  # bytes; texts are padded to one of few lengths, each of which needs a program
 # Errors that are raised in all processes if they occur in the first process.
 SHARED: tuple[type[HarmoniumError], ...] = (ModelFileError, InputError)
 
 
 def are_several() -> bool:
-    """Return whether several `jax.distributed` processes compute together; this uses no device."""
+    """Return whether several `jax.distributed` processes compute together; no device is used."""
     return jax.distributed.is_initialized() and jax.process_count() > 1
 
 
@@ -41,7 +41,7 @@ def is_first() -> bool:
 
 
 def in_any(flag: bool) -> bool:
-    """Return whether a flag is set in any process; this all-reduce waits for all processes."""
+    """Return whether a flag is set in any process; the call waits for all processes."""
     return bool(_gathered(int(flag)).any())
 
 

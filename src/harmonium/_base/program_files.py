@@ -6,10 +6,10 @@ and the device with its processor's features. With another version of a package,
 computer, no file is found, and the program is compiled.
 
 Files are written atomically and checked before use. A file that is damaged, or cannot be read or
-written, is ignored. Programs are code: the folder must be as trusted as JAX's own cache or the
-folder of installed packages.
+written, is ignored. Programs are code, so the folder must be as well protected as JAX's own cache
+or the folder of installed packages.
 
-Set `HARMONIUM_CACHE` to use another folder, or to `off` to keep no files.
+Set `HARMONIUM_CACHE` to another folder, or to `off` to keep no files.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from .linalg import find_lapack
 
 VARIABLE = "HARMONIUM_CACHE"
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "ml_dtypes")
-MOST_BYTES = 2**30  # the total size of all files: several thousand programs of 10 to 500 kB
+MOST_BYTES = 2**30  # the largest total size of the files: several thousand programs of 10 to 500 kB
 HEAD = b"harmonium program 1\n"
-# JAX settings for caching, printing or waiting, which do not affect compilation.
+# Settings of JAX whose names contain one of these words do not affect compilation.
 IRRELEVANT = ("cache", "log", "dump", "traceback", "timeout", "distributed", "pgle", "address")
-# Names of external code that a program may call: XLA's compiler, LAPACK, or objects of this
-# process, such as a Python function.
+# Finds the names of what a program calls by name: operations that XLA compiles, LAPACK, or objects
+# of this process, such as a Python function.
 CALLED = re.compile(r"custom_call @(\S+?)\(")
 COMPILED = ("mhlo.", "chlo.")
 LAPACK = "lapack_"
@@ -54,8 +54,8 @@ _LOCK = threading.Lock()
 
 
 # JAX 0.12 treats array types as equal only if they are the same object, and creates a new type for
-# each new object that means "any layout". This object is therefore stored by name. Otherwise the
-# results of a program from a file would have a new type, and each program that uses the results
+# each copy of `Layout.AUTO` ("any layout"). `Layout.AUTO` is therefore pickled by name. Otherwise
+# the results of a program from a file would have a new type, and each program that uses the results
 # would be recompiled.
 copyreg.pickle(type(Layout.AUTO), lambda _: (getattr, (Layout, "AUTO")))
 
@@ -75,7 +75,7 @@ def folder() -> Path:
 
 
 def name_of(function: str, description: str) -> str:
-    """Return the file name of a compiled program, a digest of all its dependencies."""
+    """Return a compiled program's file name, with a digest of everything that it depends on."""
     settings = {
         name: value
         for name, value in jax.config.values.items()
@@ -87,8 +87,8 @@ def name_of(function: str, description: str) -> str:
 
 @functools.cache
 def _surroundings() -> tuple:
-    """Return the dependencies shared by all programs: code, versions, flags and device."""
-    # XLA divides loops among the available cores, so programs depend on their number.
+    """Return what every program depends on: code, versions, flags and device."""
+    # XLA divides loops among the available cores, so programs depend on the number of cores.
     versions = [(name, importlib.import_module(name).__version__) for name in PACKAGES]
     flags = [(name, os.environ.get(name)) for name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "NPROC")]
     own = device()
@@ -165,7 +165,7 @@ def read(name: str, count: int) -> tuple[Any, Any] | None:
             return None
         *parts, outline = pickle.loads(body)
         program = Content(*parts).loaded(count)
-    except Exception:  # the program can be compiled, whatever the fault of the file
+    except Exception:  # whatever is wrong with the file, the program can be compiled
         return None
     with contextlib.suppress(OSError):
         os.utime(path)  # marks the file as used; the least recently used are removed first
@@ -187,7 +187,7 @@ def write(name: str, content: Content, outline: Any) -> None:
     """
     try:
         body = pickle.dumps((*content, outline))
-    except Exception:  # the tree of a result may contain user objects
+    except Exception:  # the tree of a result may contain objects that pickle rejects
         return
     with contextlib.suppress(OSError):
         folder().mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -206,7 +206,7 @@ def write(name: str, content: Content, outline: Any) -> None:
 
 @functools.cache
 def _make_room() -> None:
-    """Remove the least recently used files, once per process."""
+    """Remove the least recently used files beyond `MOST_BYTES` in total, once per process."""
     files = [entry for entry in os.scandir(folder()) if not entry.name.endswith(".json")]
     entries = [(file, file.stat()) for file in files]
     entries.sort(key=lambda entry: entry[1].st_mtime, reverse=True)
@@ -220,7 +220,7 @@ def _make_room() -> None:
 
 @contextlib.contextmanager
 def compilation() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether compilation in this context bypassed JAX's cache.
+    """Yield a function that returns whether no program in this context came from JAX's own cache.
 
     A program from that cache must not be stored again, since XLA loses parts of a program that is
     serialised a second time (jaxlib 0.10).

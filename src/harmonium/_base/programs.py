@@ -1,9 +1,9 @@
 """Compiled functions whose programs are kept in files, so that later processes need no tracing.
 
 Tracing and compiling a program takes a second; running it takes a millisecond. JAX's own cache
-saves only the compilation. Here the executable itself is kept in a file (`program_files`), whose
-name is a digest of everything that the program depends on (see `described`). Programs with parts
-that cannot be described, such as custom layers, are traced in each process.
+saves only the time of compilation. Here the executable itself is kept in a file (`program_files`),
+whose name is a digest of everything that the program depends on (see `described`). Programs with
+parts that cannot be described, such as custom layers, are traced in each process.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class UnknownPartError(Exception):
 # This is not a NamedTuple, because a NamedTuple would be a node of the tree, not a leaf.
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """A placeholder for an array in a tree, which holds the array's index."""
+    """A placeholder for an array in the tree of a result; `number` is the array's index."""
 
     number: int
 
@@ -91,8 +91,8 @@ class Program(Generic[P, T]):
         """Call the function, compiling a program for it if necessary."""
         config = jax.config
         is_shared = not jax.sharding.get_abstract_mesh().empty
-        # With these settings JAX distributes the work or checks each step, neither of which a
-        # program from a file can do.
+        # With a mesh or these settings, JAX distributes the work or checks each step, neither of
+        # which a program from a file can do.
         if is_shared or any(getattr(config, name) for name in WATCHED):
             return self._jitted(*args, **kwargs)
         leaves, structure = jax.tree.flatten((args, kwargs))
@@ -109,14 +109,14 @@ class Program(Generic[P, T]):
                     continue
                 leaf = leaves[i] = from_numpy(leaf)
             if not isinstance(leaf, jax.Array):
-                kinds.append((type(leaf), leaf))  # 1 is not 1.0
+                kinds.append((type(leaf), leaf))  # the type tells 1 from 1.0
                 continue
             if _is_key(leaf):
-                # Programs take the data of keys: a key type is code, which cannot be stored in a
-                # file.
+                # Programs take the data of keys as arguments, since a key type is code, which
+                # cannot be stored in a file.
                 kinds.append(leaf.dtype)
                 leaf = jax.random.key_data(leaf)
-            if isinstance(leaf, Tracer):  # also for a known key within another program
+            if isinstance(leaf, Tracer):  # also the data of a concrete key, within another program
                 return self._jitted(*args, **kwargs)
             kinds.append((leaf.aval, leaf.sharding))
             arrays.append(leaf)
@@ -140,7 +140,7 @@ class Program(Generic[P, T]):
     def _first_run(
         self, leaves: list[Any], structure: Any, arrays: list[jax.Array | np.ndarray]
     ) -> tuple[Executable, Any]:
-        """Read or compile a program for these argument types; run and return it, and its result."""
+        """Read or compile a program for these argument types; return the program and its result."""
         name = None
         if program_files.are_kept():
             arguments = jax.tree.unflatten(structure, [_kind_of(leaf) for leaf in leaves])
@@ -152,8 +152,8 @@ class Program(Generic[P, T]):
             if stored is not None:
                 call, outline = stored
                 executable = Executable(call, *jax.tree.flatten(outline))
-                # XLA looks up the parts of a program when it runs. If any part is missing, the
-                # program is compiled.
+                # XLA looks up the parts of a program only when the program runs. If any part is
+                # missing, the program is compiled.
                 with contextlib.suppress(jax.errors.JaxRuntimeError):
                     return executable, jax.block_until_ready(executable(arrays))
         executable = self._compile(leaves, structure, arrays, name)
@@ -166,7 +166,7 @@ class Program(Generic[P, T]):
         arrays: list[jax.Array | np.ndarray],
         name: str | None,
     ) -> Executable:
-        """Compile the function for these argument types; write the program to a file, if named."""
+        """Compile the function for these argument types; store the program as `name`, if given."""
         put_back = [_put_back(leaf) for leaf in leaves]
         result = None
 
@@ -197,7 +197,7 @@ class Program(Generic[P, T]):
 def _compiled(
     traced: Any, count: int, *, is_kept: bool
 ) -> tuple[Any, program_files.Content | None]:
-    """Compile a traced function; return the program, and its parts to be stored in a file, if any.
+    """Compile a traced function; return the program, and the parts to store in a file or None.
 
     Args:
         traced: the traced function.
@@ -221,7 +221,7 @@ def _compiled(
     if content is not None:
         with contextlib.suppress(Exception):  # whatever the error, the program can be compiled
             return content.loaded(count), content
-    return traced.lower().compile(), None  # this program is bound to the device that compiled it
+    return traced.lower().compile(), None  # `program` is bound to the device that compiled it
 
 
 _PROGRAMS: list[Program] = []
@@ -243,7 +243,7 @@ def compiled(function: Callable[P, T]) -> Program[P, T]:
 
 
 def _put_back(leaf: Any) -> Callable[[Iterator[jax.Array]], Any]:
-    """Return a function that restores a leaf: an array from the next traced value, others as is."""
+    """Return a function that restores a leaf, given an iterator of the traced arrays."""
     if not isinstance(leaf, jax.Array | np.ndarray):
         return lambda _: leaf
     if not _is_key(leaf):
@@ -264,7 +264,7 @@ def _kind_of_numpy(shape: tuple[int, ...], dtype: np.dtype) -> tuple[Any, Any]:
 
 
 def _kind_of(leaf: Any) -> Any:
-    """Return the shape and type of an array, the only properties on which programs depend."""
+    """Return an array's shape and type, on which programs depend, or any other leaf unchanged."""
     if not isinstance(leaf, jax.Array | np.ndarray):
         return leaf
     is_weak = isinstance(leaf, jax.Array) and not _is_key(leaf) and leaf.weak_type
@@ -350,7 +350,8 @@ def _words_of_array(array: Any) -> Iterator[str]:
 def _words_of_function(value: types.FunctionType, around: frozenset[int]) -> Iterator[str]:
     """Yield the words that describe a nested function: its location and its closure.
 
-    The package's code is part of the file's name, so the location identifies the function.
+    The name of a program's file depends on the code of the package, so the location identifies the
+    function.
     """
     _check_known(value.__module__)
     yield f"{value.__module__}:{value.__qualname__}:{value.__code__.co_firstlineno}"

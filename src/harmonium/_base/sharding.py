@@ -38,15 +38,16 @@ T = TypeVar("T")
 def use_mesh(mesh: Mesh | Mapping[str, int] | None) -> Iterator[None]:
     """Distribute the computations within this context over the devices of a mesh.
 
-    Training, sampling, annealing and scoring need no other change: all states pass through the two
-    products with W, in which the rows of the states are distributed over the axis "data".
+    Training, sampling, annealing and scoring need no other change, since all of them multiply
+    states by W or its transpose, and these products distribute the rows of the states over the axis
+    "data".
 
     Args:
         mesh: the sizes of the axes of a mesh of JAX's devices, such as {"data": 4, "hidden": 2}, or
             a `jax.sharding.Mesh` with these axes. None has no effect.
 
     Raises:
-        InputError: there are other axes, or the mesh needs more devices than are available.
+        InputError: the mesh has other axes, or needs more devices than are available.
 
     Example:
         >>> rbm = hm.RBM.from_arrays(np.zeros((6, 4)), np.zeros(6), np.zeros(4))
@@ -104,7 +105,7 @@ def size_of_axis(axis: str) -> int:
 
 
 def with_rows_spread(states: Array) -> Array:
-    """Return states of shape (..., rows, units), with rows distributed if evenly divisible."""
+    """Return states (..., rows, units), with equal numbers of rows on all devices if possible."""
     devices = size_of_axis(ROWS)
     if devices == 1 or states.ndim < 2 or states.shape[-2] % devices:
         return states
@@ -134,8 +135,9 @@ def summed_over_rows(function: Callable[..., T], model: Any, *rows: Any) -> T:
     """Return `function(model, *rows)`, for a function that sums over rows.
 
     Each device sums over its own rows, and these sums are added in a single all-reduce. By default,
-    XLA would exchange every product that sums over rows, even if such products are then subtracted
-    from one another. Each of `rows` is a tree of arrays whose first axis indexes the rows.
+    XLA would add up every product that sums over rows across the devices separately, even if such
+    products are then subtracted from one another. Each of `rows` is a tree of arrays whose first
+    axis indexes the rows.
     """
     devices = size_of_axis(ROWS)
     if devices == 1 or any(len(leaf) % devices for leaf in jax.tree.leaves(rows)):
@@ -148,7 +150,7 @@ def summed_over_rows(function: Callable[..., T], model: Any, *rows: Any) -> T:
     same = PartitionSpec()
     specs: Any = {"in_specs": (same, *[PartitionSpec(ROWS)] * len(rows)), "out_specs": same}
     shared = jax.shard_map(summed, axis_names={ROWS}, check_vma=False, **specs)
-    return jax.jit(shared)(arrays, *rows)  # without `jit`, all axes of the mesh would be needed
+    return jax.jit(shared)(arrays, *rows)  # outside `jit`, shard_map needs every axis
 
 
 def check_divisible(name: str, count: int, axis: str) -> None:

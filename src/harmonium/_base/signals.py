@@ -14,12 +14,13 @@ class Asked:
 
     An exception from a handler can be lost if Python discards it, as in a callback of the garbage
     collector. The signal is therefore handled again at the next chunk of updates
-    (`sharding.clock`), which is also the only place where several processes handle a signal, all of
-    them together.
+    (`sharding.clock`), which is also the only point at which several processes handle a signal, all
+    at once.
 
     Attributes:
         number: the signal's number, or 0 if there is none.
-        heard_at: the last time that Python called a harmonium handler, by `time.monotonic`.
+        heard_at: the last time that Python called one of harmonium's signal handlers, by
+            `time.monotonic`.
         act: a function that handles a signal.
         is_shared: whether several processes share the run.
     """

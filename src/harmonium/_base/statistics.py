@@ -38,7 +38,7 @@ def student_95(freedom: int) -> float:
     Source: Abramowitz & Stegun 1964, finite sums 26.7.3 and 26.7.4, here solved by bisection.
     """
     odd = freedom % 2
-    # P(|T| ≤ √ν tan θ) = sin θ Σ_i c_i cos^i θ; for odd ν, θ is added and all is multiplied by 2/π.
+    # P(|T| ≤ √ν tan θ) = sin θ Σ_i c_i cos^i θ for even ν, and 2/π (θ + this expression) for odd ν.
     powers = np.arange(odd, freedom - 1, 2)
     ratios = (powers[1:] - 1) / powers[1:]
     factors = np.append(1.0, np.cumprod(ratios))[: len(powers)]
@@ -85,10 +85,10 @@ def log_mean_exp(values: Any, axis: int | None = None) -> Any:
 
 
 def lower_mean_bound(log_values: np.ndarray, level: float) -> float:
-    """Return b such that the mean of e^x is below e^b with probability at most `level`.
+    """Return b such that the true mean of e^x is below e^b with probability at most `level`.
 
-    The bound holds for any number n of independent draws e^x from any distribution of non-negative
-    numbers, however heavy its tail. If the mean is m, then Π (1 + λ (e^x / m − 1)) has mean 1 for
+    `log_values` contains n independent draws of x. The bound holds for any n and any distribution
+    of e^x, however heavy its tail. If the mean is m, then Π (1 + λ (e^x / m − 1)) has mean 1 for
     each λ from 0 to 1, and so has the average over λ = 1, 1/4, 1/16 … 1/n. By Markov's inequality
     this average exceeds 1/level with probability at most `level`. Means m for which the average
     exceeds 1/level are ruled out, and the bound is the smallest mean that is not ruled out. For a
@@ -187,8 +187,8 @@ def resampled(weights: Any, n: int, offset: Any) -> Any:
     xp = weights.__array_namespace__()
     ends = xp.cumsum(weights)
     points = (xp.arange(n) + offset) / n * ends[-1]
-    # The search is to the right, so that no index of weight 0 is drawn. The last point may round up
-    # to the end of the interval.
+    # The search is to the right, so that no index of weight 0 is drawn. If the last point rounds up
+    # to the sum of the weights, the last index of positive weight is drawn.
     last = xp.searchsorted(ends, ends[-1], side="left")
     return xp.minimum(xp.searchsorted(ends, points, side="right"), last)
 

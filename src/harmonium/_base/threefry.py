@@ -5,10 +5,9 @@ are unrolled, so that XLA fuses all rounds, and the use of the bits, into one pa
 faster type, which is defined here, draws the same numbers as the Threefry key with the same data.
 
 XLA repeats cheap arithmetic in every place that uses it, and treats a hundred additions and shifts
-as cheap. Keys are derived from keys. If a key were recomputed inside each draw that uses it,
-programs would take ever longer to compile, or compilation would never end (JAX 0.11 and later).
-Therefore an optimization barrier keeps XLA from moving a key into its uses, so that each key is
-computed only once.
+as cheap. Since keys are derived from other keys, recomputing a key in every draw that uses it would
+make compilation ever slower or endless (JAX 0.11 and later). Therefore an optimization barrier
+keeps XLA from moving a key into its uses, so that each key is computed only once.
 
 Source: Salmon, Moraes, Dror & Shaw 2011 (Threefry-2x32, 20 rounds).
 """
@@ -35,7 +34,7 @@ NAMES = {8: jnp.uint8, 16: jnp.uint16, 32: jnp.uint32, 64: jnp.uint64}
 
 
 def key_of(seed: int) -> PRNGKeyArray:
-    """Return the faster key for a seed."""
+    """Return a key of the faster type for a seed."""
     if not 0 <= seed < MOST // 2:  # JAX decides how to treat other seeds
         return quick(jax.random.key(seed))
     return _key((0, int(seed)))
@@ -67,7 +66,7 @@ def _key(words: tuple[int, int]) -> PRNGKeyArray:
 
 
 def _words_of(key: PRNGKeyArray) -> tuple[int, int] | None:
-    """Return the two words of a key of the faster type; None if the type differs or is traced."""
+    """Return the two words of a key of the faster type; None for other types and traced keys."""
     if isinstance(key, Tracer) or key.dtype != KIND_OF_KEYS or key.shape:
         return None
     data = np.asarray(jax.random.key_data(key)).tolist()
@@ -89,8 +88,8 @@ def _hashed_words(key: tuple[int, int], count: int) -> tuple[int, int]:
 
 
 def quick(key: PRNGKeyArray) -> PRNGKeyArray:
-    """Return a key that draws the same numbers faster; return other types of keys unchanged."""
-    # This setting, the default since 2025, computes each number from its own count.
+    """Return a key that draws the same numbers faster, or `key` itself if it is of another type."""
+    # With this setting, the default since 2025, each number is computed from its own position.
     counted = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
     data = key
     is_threefry = key.shape[-1:] == (2,)

@@ -28,7 +28,7 @@ def maximum_spanning_tree(
         is_late = np.zeros(n, bool)
     order[0] = is_late.argmin()
     parents[order[0]] = NONE
-    greatest = np.full(n, -np.inf)  # the weight of the greatest edge to a vertex of the tree
+    greatest = np.full(n, -np.inf)  # of each vertex, the greatest weight of an edge to the tree
     is_outside = np.arange(n) != order[0]
     for place in range(1, n):
         last = order[place - 1]

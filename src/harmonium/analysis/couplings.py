@@ -1,10 +1,11 @@
 r"""Effective couplings: the fields and interactions that hidden units induce among visible units.
 
 The log-probability of an RBM, log p(v) = −U(v) + Γ(vW) − log Z, where U is the energy of the
-visible units and Γ the cumulant generating function of the hidden units, can be expanded in terms
-for single units, pairs, triples and so on. In the zero-sum gauge this expansion is unique: each
-term sums to zero over the states of any of its units. The term of the units i, j, … is the mean of
-log p over the states of all other units, minus the terms of all smaller subsets of these units.
+visible units and Γ the cumulant generating function of the hidden units, can be expanded into a
+sum of terms for single units, pairs, triples and so on. This expansion is unique in the zero-sum
+gauge, in which each term sums to zero over the states of any of its units. The term of the units
+i, j, … is the mean of log p over the states of all other units, minus the terms of all proper
+subsets of {i, j, …}.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ NODES = 8  # number of quadrature nodes for a normal density
 # `values_of_units` tries the values from the lowest signed byte to the highest two-byte integer.
 LOWEST_VALUE = -128
 MOST_VALUES = 2**16
-MOST_ROWS = 200  # number of rows over which couplings are averaged
+MOST_ROWS = 200  # the largest number of rows over which couplings are averaged
 
 
 class Couplings(NamedTuple):
@@ -43,10 +44,12 @@ class Couplings(NamedTuple):
 
     Attributes:
         units: the units of each term, shape (terms, order).
-        values: the terms in nats, shape (terms, q, …, q), with an axis for each unit, in the order
-            of `states`; 0 for states that a unit lacks.
-        states: the values of each unit in the user's coding, shape (visible units, q); padded with
-            NaN. For spins s and s′ of ±1, `values[:, 1, 1]` is the coupling J in the term J·s·s′.
+        values: the terms in nats, shape (terms, q, …, q), where q is the largest number of states
+            of a unit. Each axis of length q runs over the states of one unit of the term, in the
+            order of `states`; entries for states that the unit lacks are 0.
+        states: the values of each unit in the user's coding, shape (visible units, q), padded with
+            NaN for units with fewer than q values. For spins s and s′ of ±1, `values[:, 1, 1]` is
+            the coupling J in the term J·s·s′.
 
     Example:
         >>> rbm = hm.RBM(hm.Ising(3), hm.Gaussian(1), [[1.0], [2.0], [3.0]])
@@ -83,21 +86,22 @@ def effective_couplings(
 
     where w_iμ(a) is the input to hidden unit μ from unit i in state a, X_μ the input from all other
     visible units, ⟨·⟩ the mean over X_μ, and Γ_μ the cumulant generating function of hidden unit μ.
-    By default, the states of the other visible units are assumed equally likely and X_μ normal,
-    which is exact for Gaussian hidden units and in the limit of many visible units. With `around`,
-    X_μ is computed from given rows, which yields the effective terms near the data. The terms of
-    order 1 are the fields, and include the contribution of −U.
+    By default, all states of the other visible units are assumed to be equally likely, and X_μ to
+    be normally distributed, which is exact for Gaussian hidden units and in the limit of many
+    visible units. With `around`, X_μ is computed from given rows, which yields the effective terms
+    near the data. The terms of order 1 are the fields, and include the contribution of −U.
 
     Args:
         rbm: a model with discrete visible units, and hidden units that are independent given v.
         order: the number of units per term: 1, 2 or 3.
         units: the terms of interest, each a tuple of `order` different units; None for all terms.
-        around: rows in the user's coding, of which at most 200 are used, or None. If the rows are
-            all states of the model, and there are at most 200, the terms are exact.
+        around: rows in the user's coding, of which at most 200 are used, or None. If the rows
+            contain each state of the visible units once, and these are at most 200, the terms are
+            exact.
         progress: a function called with the fraction of terms done.
 
     Raises:
-        InputError: the layers do not meet these conditions, or an argument is invalid.
+        InputError: the layers are not as described for `rbm`, or an argument is invalid.
 
     Example:
         >>> rbm = hm.RBM(hm.Ising(3), hm.Gaussian(1), [[1.0], [2.0], [3.0]])  # log p = (s·w)² / 2
@@ -122,8 +126,9 @@ def effective_couplings(
     terms = _checked_terms(units, order, visible.n_units)
     present = ~np.isnan(states)
     contributions, energies = _contributions(rbm, states)
-    # Around rows, the couplings reflect the model near the data: on PF00072 (800 hidden units) 95.5
-    # % of the best 2L pairs are contacts, compared with 93.8 % for normal inputs.
+    # Around rows, the couplings reflect the model near the data. On PF00072, with 800 hidden units,
+    # 95.5 % of the 2L pairs with the highest scores are contacts (L is the length of a sequence),
+    # compared with 93.8 % for normal inputs.
     if around is None:
         inputs = _normal_inputs(contributions, present)
     else:
@@ -147,12 +152,12 @@ def contact_scores(couplings: Couplings, *, without: int | None = None) -> Float
     """Return the strength of each pair's coupling: a norm with average-product correction.
 
     S_ij = F_ij − F_i F_j / F, where F_ij is the Frobenius norm of the pair's term, F_i the mean of
-    F_ij over all other units j, and F the mean over all pairs. The subtracted product is the part
-    explained by the variability of each unit alone.
+    F_ij over all other units j, and F the mean over all pairs. The subtracted term F_i F_j / F is
+    the part of F_ij that is explained by the variability of each unit alone.
 
     Args:
         couplings: couplings of order 2 for all pairs.
-        without: the index of a state to ignore, such as the gap.
+        without: the index of a state to ignore, such as the gap of a sequence alignment.
 
     Returns:
         A symmetric matrix with zeros on the diagonal.
@@ -174,7 +179,7 @@ def contact_scores(couplings: Couplings, *, without: int | None = None) -> Float
     if order != 2 or len(couplings.units) != n * (n - 1) // 2:
         raise InputError(
             f"couplings: expected terms of order 2 for all {n * (n - 1) // 2} pairs; got"
-            f" {len(couplings.units)} of order {order}; use effective_couplings(rbm)."
+            f" {len(couplings.units)} terms of order {order}; use effective_couplings(rbm)."
         )
     values = couplings.values
     if without is not None:
@@ -201,8 +206,8 @@ def values_of_units(layer: AbstractLayer) -> Float[np.ndarray, "units most"]:
             f" or Potts units; got {layer}."
         )
     values: list[list[int]] = [[] for _ in range(layer.n_units)]
-    # The search is complete when the product of the numbers of values equals the number of states,
-    # up to rounding.
+    # The search is complete when the product of the units' numbers of values equals the layer's
+    # number of states, up to rounding.
     log_states = math.log(layer.n_states) - 1e-6
     value = LOWEST_VALUE
     while value < MOST_VALUES and sum(math.log(max(len(own), 1)) for own in values) < log_states:
@@ -234,7 +239,7 @@ def _checked_terms(units: Sequence[Sequence[int]] | None, order: int, n: int) ->
 
 
 def _contributions(rbm: RBM, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the input to h and the energy U of each visible unit in each of its states."""
+    """Return the input to h from each visible unit, and its energy, in each of its states."""
     visible = rbm.visible
     weights = rbm.dense_weights
     contributions = []
@@ -247,14 +252,14 @@ def _contributions(rbm: RBM, states: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 class _Inputs(NamedTuple):
-    """The inputs to h over which terms are averaged: normal quadrature nodes, or given rows.
+    """The cases over which terms are averaged: quadrature nodes of normal inputs, or given rows.
 
     Attributes:
-        totals: total inputs from all units in each case, shape (cases, hidden).
-        parts: the contribution of each unit, shape (units, cases, hidden) or (units, 1, hidden).
+        totals: the inputs to h from all visible units in each case, shape (cases, hidden).
+        parts: each unit's part of the inputs, shape (units, cases, hidden) or (units, 1, hidden).
         variance: variance of the normal inputs, shape (hidden,); zero for rows.
         variances: each unit's contribution to this variance, shape (units, hidden).
-        nodes: the cases, in standard deviations, shape (cases,).
+        nodes: each case's distance from the mean, in standard deviations, shape (cases,).
         weights: the weight of each case.
     """
 
@@ -292,8 +297,8 @@ def _inputs_of_rows(
     if not matches.any(-1).all():
         row, unit = (int(k) for k in np.argwhere(~matches.any(-1))[0])
         raise InputError(
-            f"around: expected a state of the unit in each cell; got {rows[row, unit]:g} in column"
-            f" {unit}; binarise grey levels first."
+            "around: expected only values that the units can take; got"
+            f" {rows[row, unit]:g} in column {unit}; binarise grey levels first."
         )
     place = matches.argmax(-1)
     parts = np.take_along_axis(contributions[None], place[:, :, None, None], axis=2)[:, :, 0]
@@ -322,7 +327,7 @@ def _values_of_terms(
     q = contributions.shape[1]
 
     def on_axis(values: Array, axis: int) -> Array:
-        """Reshape (terms, q, …) so that the q states are on the axis of one unit of each term."""
+        """Reshape (terms, q, …) so that the q states lie along one of `order` axes for units."""
         shape = [len(terms), *[1] * order, *values.shape[2:]]
         shape[1 + axis] = q
         return values.reshape(shape)

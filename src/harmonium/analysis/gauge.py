@@ -33,8 +33,8 @@ __all__ = ["unit_hidden_variance", "unit_weight_norms", "zero_sum"]
 def unit_hidden_variance(rbm: RBM, data: Any, weights: Any = None) -> RBM:
     """Return the model rescaled so that hidden units have variance 1 over the rows of `data`.
 
-    The variance of h is computed over rows v drawn at random and h drawn from p(h | v). A unit that
-    does not vary is left unchanged.
+    The variance of a hidden unit is the variance of its mean over the rows, plus the mean of its
+    variance given each row. A unit that does not vary is left unchanged.
 
     Args:
         rbm: a model whose hidden units can be rescaled, such as Gaussian or DReLU units.
@@ -127,7 +127,10 @@ def _sites(layer: AbstractLayer) -> np.ndarray:
 
 
 def _centred(rbm: RBM, mask: np.ndarray) -> RBM:
-    """Return the model whose weights and biases sum to 0 over the columns of units in `mask`."""
+    """Return the model whose weights and biases sum to 0 over the columns of each chosen unit.
+
+    The chosen units are those in `mask`; the other units are left unchanged.
+    """
     visible = rbm.visible
     weights = rbm.dense_weights
     counts = visible.fold(jnp.ones(visible.size, visible.dtype))

@@ -20,9 +20,9 @@ class Entropy(NamedTuple):
     """The entropy of p(v), in nats.
 
     Attributes:
-        value: the estimate.
-        low: lower end of a 95 % interval.
-        high: upper end of the interval.
+        value: the estimated entropy.
+        low: lower end of a 95 % confidence interval for the entropy.
+        high: upper end of this interval.
         method: how log Z and the mean free energy were estimated.
         converged: whether the estimate of log Z has converged; if not, the interval is unreliable.
 
@@ -41,7 +41,7 @@ class Entropy(NamedTuple):
 
 
 def entropy(rbm: RBM, samples: Any, *, log_z_found: LogZ | None = None, key: Any = None) -> Entropy:
-    """Return the entropy of p(v), S = log Z + ⟨F(v)⟩, with the mean over draws from the model.
+    """Return the entropy of p(v), S = log Z + ⟨F(v)⟩, where ⟨·⟩ is the mean over `samples`.
 
     For discrete units e^S is the effective number of states. For real-valued units S is the
     differential entropy, which depends on the units of measurement of the rows.
@@ -53,7 +53,7 @@ def entropy(rbm: RBM, samples: Any, *, log_z_found: LogZ | None = None, key: Any
         key: a JAX random key, needed if log Z has to be estimated.
 
     Raises:
-        InputError: there are no rows, or the rows do not match the model.
+        InputError: there are fewer than two rows, or the rows do not match the model.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.zeros((4, 3)))  # four fair coins

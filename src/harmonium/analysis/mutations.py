@@ -27,8 +27,9 @@ def single_changes(rbm: RBM, row: Any) -> Float[np.ndarray, "units states"]:
         row: one row in the user's coding.
 
     Returns:
-        One entry for each unit and each of its values in ascending order; 0 at the row's own value,
-        padded with NaN.
+        An array with a row for each unit and a column for each of its values, in ascending order.
+        Entries for the row's own values are 0; units with fewer values than others are padded with
+        NaN.
 
     Raises:
         InputError: the row does not match the model, or the units are not independent and discrete.
@@ -57,7 +58,7 @@ def single_changes(rbm: RBM, row: Any) -> Float[np.ndarray, "units states"]:
 
 @compiled
 def _log_odds(rbm: RBM, v: Array, others: Array) -> Array:
-    """Return F(v) − F(v′), as a sum of differences of single units, to avoid cancellation."""
+    """Return F(v) − F(v′), summed over differences of single units to avoid cancellation."""
     visible = rbm.visible
     hidden = rbm.hidden
     energies = visible.unit_energies(others) - visible.unit_energies(v)

@@ -14,8 +14,8 @@ from .._base.statistics import weights_of
 from .._base.trees import NONE, maximum_spanning_tree
 from ..errors import InputError
 
-MOST_VALUES = 6_000  # total over all columns; memory grows with the square
-ROWS_AT_ONCE = 2_000  # rows to score at once: messages need a number for each row and state
+MOST_VALUES = 6_000  # most states, over all columns; memory grows with the square of their number
+ROWS_AT_ONCE = 2_000  # rows to score at once, as messages need a number for each row and state
 LEAST_VARIANCE = 1e-9  # of a constant column of numbers, whose density would otherwise be infinite
 LEAST_WEIGHT = 1e-9  # minimum total weight of rows with both columns observed
 FEWEST_ROWS = 50  # with fewer rows, none are held out
@@ -26,7 +26,7 @@ FOLDS = 4
 def tree_log_likelihood(
     train: Any, rows: Any, weights: Any = None, *, numbers: Any = None
 ) -> float:
-    """Return the mean log p of rows, in nats, under the best dependence tree of training rows.
+    """Return the mean log p of rows, in nats, under the best dependence tree of the training rows.
 
     The value is exact, and can serve as a baseline for models whose likelihoods are estimated.
     `dependence_forest` returns the tree itself.
@@ -35,11 +35,12 @@ def tree_log_likelihood(
         train: rows to which the tree is fitted, shape (n, columns); NaN marks a missing value.
         rows: rows to score.
         weights: sample weights of the training rows.
-        numbers: a mask of the columns that are real numbers; the states of other columns are the
-            values that occur in `train` or `rows`. None if no column is real.
+        numbers: a mask of the columns of real numbers, or None if there are none. The states of
+            the other columns are the values that occur in `train` or `rows`.
 
     Raises:
-        InputError: there are too many different values, or the rows do not match.
+        InputError: there are too many different values, or `train` and `rows` have different
+            numbers of columns.
 
     Example:
         >>> rows = hm.bars_and_stripes(3)
@@ -54,16 +55,17 @@ def tree_log_likelihood(
 def tree_log_p(
     train: Any, rows: Any, weights: Any = None, *, numbers: Any = None
 ) -> Float[np.ndarray, " rows"]:
-    """Return log p of each row under the best dependence tree fitted to training rows, in nats.
+    """Return log p of each row, in nats, under the best dependence tree of the training rows.
 
     Args:
         train: training rows, as in `tree_log_likelihood`.
         rows: rows to score.
         weights: sample weights of the training rows.
-        numbers: a mask of the columns that are real numbers.
+        numbers: a mask of the columns of real numbers, or None if there are none.
 
     Raises:
-        InputError: there are too many different values, or the rows do not match.
+        InputError: there are too many different values, or `train` and `rows` have different
+            numbers of columns.
 
     Example:
         >>> hm.analysis.tree_log_p([[0], [0], [1]], [[1]]).round(2)  # log (1.5 / 4)
@@ -80,7 +82,10 @@ def tree_log_p(
 
 
 def _codes(rows: np.ndarray, are_numbers: np.ndarray) -> tuple[np.ndarray, list[int | None]]:
-    """Return each cell's index among its column's distinct values, and the numbers of values."""
+    """Return each cell's index among its column's distinct values, and how many values there are.
+
+    Columns of real numbers are unchanged, and have None as their number of values.
+    """
     codes = np.full(rows.shape, np.nan)
     counts: list[int | None] = []
     for place, column in enumerate(rows.T):
@@ -101,8 +106,8 @@ class DependenceForest(NamedTuple):
     Attributes:
         order: the columns, each after its parent.
         parents: the parent of each column, −1 if it has none.
-        states: the number of states of each column, None for real numbers.
-        links: how each column depends on its parent.
+        states: the number of states of each column; None for a column of real numbers.
+        links: the distribution of each column given its parent.
 
     Example:
         >>> rows = np.repeat([[0.0, 0.0], [1.0, 1.0]], 50, axis=0)
@@ -130,7 +135,8 @@ class DependenceForest(NamedTuple):
 
     def _log_p(self, rows: np.ndarray) -> np.ndarray:
         total = np.zeros(len(rows))
-        # Messages from the children of a column: log factors of its states, or of its number.
+        # Messages from a column's children: log factors for its states, or as a function of its
+        # number.
         of_states = {i: np.zeros((len(rows), q)) for i, q in enumerate(self.states) if q}
         of_number = {i: _Quadratic.zero(len(rows)) for i, q in enumerate(self.states) if not q}
         for i in self.order[::-1].tolist():
@@ -151,7 +157,11 @@ class DependenceForest(NamedTuple):
 
 
 class _States(NamedTuple):
-    """A discrete column given a discrete parent: log p(s | s'), shape (parent's states, states)."""
+    """The distribution of a discrete column given a discrete parent, or without a parent.
+
+    `log_p` contains log p(s | s′) of the column's states s given the parent's states s′, with a row
+    for each s′; without a parent there is only one row.
+    """
 
     log_p: np.ndarray
 
@@ -160,7 +170,10 @@ class _States(NamedTuple):
         return self.log_p[of_parent.astype(int), codes.astype(int)]
 
     def message(self, codes: np.ndarray, below: np.ndarray) -> np.ndarray:
-        """Return log Σ_s p(s | s′) e^below(s) over the observed state s, or all s if missing."""
+        """Return log Σ_s p(s | s′) e^below(s) over the observed state s, or all s if missing.
+
+        `below` is the sum of the messages from the column's children.
+        """
         is_known = ~np.isnan(codes)
         seen = codes[is_known].astype(int)
         result = np.empty((len(codes), len(self.log_p)))
@@ -191,7 +204,10 @@ class _Normal(NamedTuple):
         return -0.5 * (LOG_2PI + np.log(variance) + away**2 / variance)
 
     def message_to_states(self, x: np.ndarray, below: _Quadratic) -> np.ndarray:
-        """Return log ∫ N(x; mean, variance) e^below(x) dx, or the log integrand if x is known."""
+        """Return log ∫ N(x; mean, variance) e^below(x) dx, or the log integrand if x is known.
+
+        `below` is the sum of the messages from the column's children.
+        """
         quadratics = [
             _Normal(mean, 0.0, variance).message_to_number(x, below)
             for mean, variance in zip(self.mean, self.variance, strict=True)
@@ -248,11 +264,12 @@ def dependence_forest(
 ) -> DependenceForest:
     r"""Return the dependence trees that are expected to predict new rows best.
 
-    If p(x_i | x_parent) is estimated from the training rows plus one pseudo-row spread over the
-    joint states of a pair of columns, the gain of a link is the mutual information of its columns
-    times the number of rows, minus one nat per parameter (Akaike 1973). The tree with the largest
-    total gain is used (Chow & Liu 1968), and links whose gain is too small are cut. The best of
-    many pairs has some gain by chance alone; with few rows, the threshold is therefore chosen to
+    The distribution of a column given its parent is estimated from the training rows and one
+    pseudo-row, which is divided equally among the joint states of the two columns. The gain of a
+    link between two columns is their mutual information times the number of rows, minus one nat per
+    parameter of the link (Akaike 1973). The tree with the largest total gain is used (Chow & Liu
+    1968), and links whose gain is too small are cut. The best of many pairs has some gain by chance
+    alone. With 50 to 2,000 rows, the smallest gain of a link that is kept is therefore chosen to
     maximise the likelihood of held-out rows.
 
     Missing cells are ignored. A real column with a discrete parent has a mean and a variance for
@@ -260,8 +277,8 @@ def dependence_forest(
     a real parent, so that all sums and integrals have closed forms.
 
     Args:
-        train: rows of codes and numbers; NaN marks a missing value.
-        states: the number of states of each column, None for real numbers.
+        train: the training rows, with states given as 0, 1, … and missing values as NaN.
+        states: the number of states of each column; None for a column of real numbers.
         weights: sample weights, shape (rows,).
 
     Raises:
@@ -298,8 +315,8 @@ def dependence_forest(
 def _least_gain(rows: np.ndarray, states: Sequence[int | None], weights: np.ndarray) -> float:
     """Return the gain below which links are cut, in nats summed over all rows.
 
-    Trees are fitted in a cross-validation. Each link raises or lowers the log-likelihood of the
-    held-out rows, and the threshold that maximises the sum of these changes is used.
+    Trees are fitted in a cross-validation, in which each link raises or lowers the log-likelihood
+    of the held-out rows. The threshold maximises the sum of these changes over the links above it.
     """
     if not FEWEST_ROWS <= len(rows) < FEW_ROWS:
         return 0.0
@@ -334,7 +351,7 @@ class _Counts(NamedTuple):
     Attributes:
         rows: the training rows.
         weights: the weights of the training rows.
-        states: the number of states of each column, None for real numbers.
+        states: the number of states of each column; None for a column of real numbers.
         hot: the observed states in one-hot encoding, shape (rows, states of all columns).
         first: the index of each column's first state among all states.
         pairs: the weighted counts of pairs of states.
@@ -364,7 +381,10 @@ class _Counts(NamedTuple):
         return slice(self.first[i], self.first[i + 1])
 
     def tree(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the columns in an order with parents first, their parents and the links' gains."""
+        """Return an order of the columns with parents first, each column's parent, and its gain.
+
+        The gain of a column is that of the link to its parent; 0 if it has none.
+        """
         gains = self.gains()
         is_number = np.array([q is None for q in self.states])
         order, parents = maximum_spanning_tree(gains, is_number)
@@ -407,7 +427,10 @@ class _Counts(NamedTuple):
         return linked[1] - alone[1] - more
 
     def _fitted(self, i: int, parent: int, other: int) -> tuple[_Normal, float]:
-        """Return a real column's link, fitted where `other` is observed, and its log-likelihood."""
+        """Return the link of a real column to its parent, if any, and its log-likelihood.
+
+        The link is fitted to the rows in which the columns `i` and `other` are both observed.
+        """
         is_seen = ~np.isnan(self.rows[:, i]) & ~np.isnan(self.rows[:, other])
         x = self.rows[is_seen, i]
         weights = self.weights[is_seen]

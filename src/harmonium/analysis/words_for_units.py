@@ -16,7 +16,7 @@ from ..tables.discrete import Discrete
 
 __all__ = ["UnitInWords", "hidden_in_words"]
 
-MOST_NAMED = 8  # states of a numeric column; with more, a change is called only high or low
+MOST_NAMED = 8  # a change in a numeric column of more states than this is called high or low
 LEAST_CHANGE = 0.1  # smallest change that is named, in the units of `UnitInWords.changes`
 
 
@@ -26,8 +26,8 @@ class UnitInWords(NamedTuple):
     Attributes:
         unit: the index of the unit.
         words: a phrase for each column that changes, such as "sex female", "fare high".
-        changes: the size of each change: the probability that moves to other states, or the change
-            of a number's mean in half standard deviations, at most 1.
+        changes: the size of each change: the probability that moves to other states, or, for a
+            column of numbers, twice the change of its mean in standard deviations, at most 1.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of
@@ -118,7 +118,7 @@ def _shift(column: AbstractPart, shift: float, size: float) -> _Change:
 
 @compiled
 def _means(rbm: RBM) -> tuple[Array, Array, Array]:
-    """Return the visible means with each column of h at its lowest and at its highest value.
+    """Return the visible means with each column of h, in turn, at its lowest and highest value.
 
     The visible standard deviations are also returned. An unbounded unit is set to one standard
     deviation below and above its mean.

@@ -1,3 +1,3 @@
-"""The `harmonium` command; each subcommand's module calls a function and prints the result."""
+"""The `harmonium` command; each subcommand's module calls the library and prints the result."""
 
 from .app import main as main

@@ -43,8 +43,8 @@ Start with:
 """
 EPILOG = (
     "Exit status: 0 for success, 2 for an error in the input, 3 if a run diverged (or, with"
-    " --must-converge, did not converge), 130 if interrupted (143 by SIGTERM, 129 by SIGHUP), 1"
-    " for an internal error."
+    " --must-converge, if log Z or the chains did not converge), 130 if interrupted (143 by"
+    " SIGTERM, 129 by SIGHUP), 1 for an internal error."
 )
 
 app = typer.Typer(
@@ -101,14 +101,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; report invalid arguments in a one-line message, with exit status 2."""
     open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # if the terminal lacks −, print ? instead
+        if isinstance(stream, io.TextIOWrapper):  # print ? for characters that it cannot encode
             stream.reconfigure(errors="replace")
     given = None if arguments is None else list(arguments)
-    # Rich and Typer write to the outer stream; the inner stream remembers why a write failed.
+    # `shown_text` wraps the stream of `remembered_errors`, which records why a write failed.
     with remembered_errors() as output, shown_text():
         status = _status_of(given, output)
-    # On exit, Python would spend a quarter of a second searching all objects for cycles. Freeze
-    # them at exit and not now, since the process continues if Python code called this function.
+    # On exit, Python searches all objects that are not frozen for cycles, which takes a quarter of
+    # a second. Freeze them at exit and not now, since Python code may call this function and go on.
     atexit.register(gc.freeze)
     sys.exit(status)
 

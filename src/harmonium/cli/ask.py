@@ -15,7 +15,9 @@ if TYPE_CHECKING:  # these import JAX
 def ask(
     run: TableRun,
     question: Annotated[str, Argument("COLUMNS | CELLS.", "QUESTION")],
-    chains: Annotated[int, Whole("Gibbs chains, if an exact sum is infeasible.", least=2)] = 1_000,
+    chains: Annotated[
+        int, Whole("Number of Gibbs chains, if an exact sum is infeasible.", least=2)
+    ] = 1_000,
     sweeps: Annotated[int, Whole("Initial number of Gibbs sweeps per chain.", least=2)] = 1_000,
     seed: Seed = 0,
     must_converge: MustConverge = False,
@@ -25,9 +27,10 @@ def ask(
 
     QUESTION lists columns and, after a bar, known values: "survived | sex=female, pclass=1". Quote
     each name or value that contains a comma, a bar or an equals sign. All other columns are
-    marginalised out. The answer gives the probability of each value (exact, or estimated by
-    annealed chains, with a 95 % interval) or, for a column of numbers, quantiles. A warning is
-    printed if the chains do not converge within a few seconds.
+    marginalised out. For each column before the bar, the answer gives the probability of each
+    value or, for a column of numbers, quantiles. Probabilities are exact if a sum over all states
+    is feasible. Otherwise, they are estimated by annealed Gibbs chains and printed with a 95 %
+    interval, and a warning is printed if the chains do not converge within a few seconds.
 
     Examples:
       harmonium ask runs/titanic "survived | sex=female, pclass=1"

@@ -34,7 +34,7 @@ def run_command(
     *,
     is_distributed: bool = False,
 ) -> int:
-    """Run a command and return its exit status; any error is reported in one clear line.
+    """Run a command and return its exit status; report an error in one line.
 
     Args:
         command: a function that returns the exit status, or None for 0.
@@ -46,7 +46,7 @@ def run_command(
         with _quiet(), signals_as_interrupts(ended_by, complain):
             if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") == "1":  # set by JAX for child processes
                 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # XLA is verbose about JAX's own cache
-            values = arguments()  # first: no process may wait for one with invalid options
+            values = arguments()  # check them before processes wait for one another
             with _together(is_distributed):
                 status = DONE
                 try:
@@ -101,8 +101,8 @@ def _status(status: int, ended_by: list[int]) -> int:
 def typed(*words: Any) -> str:
     """Return a harmonium command line with these arguments, ready to be typed in this shell.
 
-    The line begins with `harmonium` or, if the shell would run another program of that name, with
-    the full path of this program.
+    The line begins with `harmonium`, with the path of this program if the shell would not find it
+    by that name, or with `python -m harmonium` if the program was started in this way.
     """
     program = Path(sys.argv[0])
     called = ["harmonium"]
@@ -132,7 +132,7 @@ def _outcome_of_other(error: BaseException) -> tuple[int, str]:
         )
     return INTERNAL_ERROR, (
         f"internal error: {type(error).__name__}: {first_line}."
-        f" Set {DEBUG}=1 to see the traceback, and please report it."
+        f" Set {DEBUG}=1 to see the traceback, and please report the error."
     )
 
 
@@ -155,7 +155,7 @@ def _process_index() -> int:
 
 
 def status_of_chains(converged: bool | None, message: str, must_converge: bool) -> int:
-    """Warn if chains have not converged; then return 3 if `must_converge`; otherwise return 0."""
+    """Return 0; if chains have not converged, warn, and return 3 if `must_converge`."""
     if converged:
         return DONE
     complain(message)
@@ -186,7 +186,7 @@ def nats(value: float | None, digits: int = 3) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hide warnings of other packages, unless Python's option -W or HARMONIUM_DEBUG is given."""
+    """Hide warnings of other packages, unless Python's -W is given or HARMONIUM_DEBUG is set."""
     if sys.warnoptions or os.environ.get(DEBUG):
         yield
         return

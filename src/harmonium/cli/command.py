@@ -15,8 +15,8 @@ from .base import run_command
 AS_IT_IS = "\b\n"  # marks a paragraph whose lines Click must not wrap
 LISTS = (list[str], list[str] | None)  # types of options that can be repeated
 TRUST = Option(
-    "First import this module, which defines custom layers of the model; a model file alone cannot"
-    " cause a module to be imported. May be repeated.",
+    "Before loading the model, import this module, which defines its custom layers; a model file"
+    " alone cannot cause a module to be imported. May be repeated.",
     "MODULE",
 )
 
@@ -131,7 +131,7 @@ def _parameters_of(kind: Any) -> list[_Parameter]:
 
 
 def _arguments(kind: Any, values: dict[str, Any]) -> dict[str, Any]:
-    """Return keyword arguments for a function or a dataclass, built from its options' values.
+    """Return the keyword arguments of a function or a dataclass, given the values of its options.
 
     Raises:
         InputError: an option has an invalid value.

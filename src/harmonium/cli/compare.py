@@ -23,11 +23,12 @@ def compare(
     is_opened: Open = False,
     as_json: Json = False,
 ) -> None:
-    """Compare runs by likelihood on the same rows, with paired intervals, and by cost.
+    """Compare the log-likelihoods of runs on the same rows, and list the cost of each run.
 
-    The runs must have been scored on the same rows: train them on the same source with the same
-    --seed or --split. A folder of `harmonium tune` stands for all runs in that folder. Differences
-    are paired row by row, so their intervals are narrower than the intervals of the likelihoods.
+    The runs must have been scored on the same rows, so train them on the same source with the same
+    --seed or --split. A folder of `harmonium tune` stands for all runs in that folder. The interval
+    of a difference is computed from the difference in log p of each row, in which fluctuations
+    common to both runs cancel.
 
     Examples:
       harmonium compare runs/digits runs/digits-2

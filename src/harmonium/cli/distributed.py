@@ -1,9 +1,9 @@
 """`--distributed`: one command run by several processes, which `jax.distributed` connects.
 
-Under SLURM, Open MPI or Kubernetes, JAX finds the other processes; missing heartbeats show JAX that
-a process has ended. Each process reports its own errors; everything else is printed by the first
-process. A signal to one process takes effect in all processes at the same update, within about a
-second (`sharding.clock`).
+Under SLURM, Open MPI or Kubernetes, JAX finds the other processes by itself. JAX notices that a
+process has ended when its heartbeats stop. Each process reports its own errors; everything else is
+printed by the first process. A signal to one process takes effect in all processes at the same
+update, within about a second (`sharding.clock`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def distributed() -> Iterator[None]:
 
 
 def _number_in(variable: str) -> int | None:
-    """Return the number in an environment variable that JAX does not read, or None if unset."""
+    """Return the number in an environment variable that JAX does not read; None if it is unset."""
     text = os.environ.get(variable)
     if text is None:
         return None
@@ -87,7 +87,7 @@ def _number_in(variable: str) -> int | None:
 
 
 def _keep_standard_output() -> None:
-    """Reserve standard output for Python, since Gloo would print messages amid the JSON."""
+    """Keep Gloo, through which processes on CPUs communicate, from printing amid the JSON."""
     sys.stdout.flush()
     own = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -9,7 +9,7 @@ from ..errors import HarmoniumError
 
 
 def sentence_of(error: Exception) -> str | None:
-    """Return the message of an error of the command line or of harmonium; None for other errors.
+    """Return the message of an error that the parser or harmonium raised; None for other errors.
 
     The parser's errors have no importable base class common to all versions of Typer, but their
     names and attributes are the same in all versions.

@@ -15,22 +15,22 @@ if TYPE_CHECKING:  # these import JAX
 
 def evaluate(
     config: EvaluationConfig,
-    must_converge: Annotated[bool, Option("Exit with 3 if log Z did not converge.")] = False,
+    must_converge: Annotated[bool, Option("Exit with status 3 if log Z did not converge.")] = False,
     as_json: Json = False,
 ) -> int:
     """Evaluate a model, and print all scores in one table.
 
-    RUN is a run folder, a model file, an .npz file with W, of shape (visible, hidden), and the
-    biases a and b, an .h5 file of the rbms package, or a .pt file with a PyTorch state dict. DATA
-    is a data set or a file, as for SOURCE in `train`. Without DATA, a run is scored on the test
-    rows of its own source or, if there are none, on its held-out rows; for a model file, only log Z
-    and mixing are measured.
+    RUN is a run folder or a model file: .safetensors; .npz with the weights W, of shape (visible,
+    hidden), and the biases a and b; .h5 of the rbms package; or .pt with a PyTorch state dict. DATA
+    is a data set or a file, like SOURCE of `train`. Without DATA, a run is scored on the test rows
+    of its own source or, if there are none, on its held-out rows; for a model file, only log Z and
+    mixing are measured.
 
-    The table holds the log-likelihood of the rows and log Z (in nats, with 95 % intervals; if log Z
-    cannot be computed exactly, it is estimated by annealing forward and in reverse), the
-    pseudo-likelihood, the reconstruction error, the free energies of held-out and of training rows,
-    how fast chains mix, whether training was at equilibrium, and how samples compare with data.
-    Scores that cannot be measured are listed with the reason.
+    The table holds the log-likelihood of the rows and log Z (in nats, with 95 % intervals), the
+    pseudo-likelihood, the reconstruction error, the difference between the free energies of
+    held-out and training rows, how fast chains mix, whether training was at equilibrium, and how
+    samples compare with data. If log Z cannot be computed exactly, it is estimated by annealing
+    forward and in reverse. Scores that cannot be measured are listed with the reason.
 
     If a run is scored on its own rows, the table is added to the run's report. --pictures draws, as
     PNG files, the log weights of the annealing runs, free energies, autocorrelations, the plane of
@@ -44,7 +44,7 @@ def evaluate(
     """
     from ..runs.evaluate import evaluate as evaluate_model
 
-    # Standard output holds only the table or the JSON.
+    # Progress goes to standard error, so that standard output holds only the table or the JSON.
     evaluation = evaluate_model(config, display(as_json=True))
     return print_evaluation(evaluation, as_json, must_converge)
 

@@ -18,10 +18,11 @@ def export(
 ) -> None:
     """Write a model in a format that other programs read.
 
-    The extension of OUT selects the format: .safetensors (any model), .npz (W, a and b), .h5 (the
-    rbms package), .pt (a PyTorch state dict), or .json (a quadratic model for annealers and p-bit
-    hardware, readable by dimod). RUN may be a file in any of these formats except .json;
-    FILE.h5:update_100 selects the model saved at update 100.
+    The extension of OUT selects the format: .safetensors (any model), .npz (the weights W and the
+    biases a and b), .h5 (the rbms package), .pt (a PyTorch state dict), or .json (a quadratic model
+    for annealers and p-bit hardware, readable by dimod). RUN may be a file in any of these formats
+    except .json. An .h5 file may hold several models: FILE.h5:update_100 selects the one saved at
+    update 100.
 
     Examples:
       harmonium export runs/digits digits.h5

@@ -31,10 +31,10 @@ def forecast(
 ) -> int:
     """Forecast the next rows of a series, with intervals.
 
-    RUN is the folder of a run that was trained with --past, so that its model is that of a row
-    given the rows before it. Continuations of the series are drawn row by row. For each step, the
-    median of a number and the interval with 90 % of the draws are printed, or the most probable
-    category and its probability.
+    RUN is the folder of a run that was trained with --past, whose model gives the distribution of
+    a row given the rows before it. Continuations of the series are drawn row by row. For each step
+    and column, the table has the median of the draws and the interval that holds 90 % of them or,
+    for a column of categories, the most probable category and its probability.
 
     Examples:
       harmonium train bikes.csv --past 24
@@ -64,7 +64,7 @@ def forecast(
 
 
 def _lines(result: Forecast) -> list[str]:
-    """Return the forecast as a table of text: a row for each step, a column for each column."""
+    """Return the forecast as the lines of a table, with one line for each forecast step."""
     names = list(dict.fromkeys(expected.name for expected in result.expected))
     rows = [["step", *names]]
     for step in range(1, result.steps + 1):

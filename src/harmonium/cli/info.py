@@ -14,7 +14,7 @@ def info(
     path: Annotated[str, Argument("A run folder, a model, or a data source.", "PATH")],
     *,
     visible: Annotated[
-        str, Option("Kind of visible units to read the data for, as in `train`.")
+        str, Option("Kind of visible units for which data are read, as in `train`.")
     ] = "auto",
     scale: Scale = None,
     text: TextOptions,
@@ -47,5 +47,5 @@ def _print_entry(name: str, value: Any) -> None:
     if not isinstance(value, list):
         value = [value]
     for line in value:
-        print(f"{name:<12}  {printable(str(line))}")  # a line break must not start an entry
+        print(f"{name:<12}  {printable(str(line))}")  # a line break must not seem to start an entry
         name = ""

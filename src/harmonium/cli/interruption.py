@@ -17,7 +17,7 @@ from .._base.signals import Asked
 
 SECONDS_TO_ACT = 10.0  # after SIGTERM: batch systems kill a job half a minute later
 SECONDS_TO_HINT = 2.0  # a chunk of updates takes about one second
-SECONDS_OF_A_PRESS = 0.5  # signals within this time count as one: a key press, or `timeout`
+SECONDS_OF_A_PRESS = 0.5  # signals within this time count as one, such as those of a key press
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def signals_as_interrupts(ended_by: list[int], say: Callable[[str], Any]) -> Ite
 
     def interrupt(number: int) -> None:
         if Asked.is_shared and ended_by:
-            return  # signals that reach other processes later do not prevent saving the run
+            return  # a signal that another process reports later must not stop the saving
         ended_by.append(number)
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""Report how `harmonium train` or `resume` ended, for people and for programs."""
+"""Report how `harmonium train` or `harmonium resume` ended, as text or as JSON."""
 
 from __future__ import annotations
 

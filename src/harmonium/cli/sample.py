@@ -36,7 +36,10 @@ def sample(
     text: TextOptions,
     beta: Annotated[
         int,
-        Whole("Inverse temperature (whole number) in p(v)^beta; above 1, draws are more probable."),
+        Whole(
+            "Inverse temperature, a whole number: a row v is drawn with a probability proportional"
+            " to p(v)^beta, so that values above 1 favour probable rows."
+        ),
     ] = 1,
     with_missing: Annotated[
         bool,
@@ -50,7 +53,7 @@ def sample(
 ) -> int:
     """Draw rows (samples) from a model, exactly or by annealed Gibbs chains.
 
-    Rows are printed as CSV, or written to a file with --out: as .npy, .npz or .csv, or as a picture
+    Rows are printed as CSV or, with --out, written to a file: .npy, .npz or .csv, or a picture
     (.png). For a run on a table, table rows are drawn (.csv or .tsv); --given then also accepts
     cells, and ranges of numbers and dates. For a run on an alignment, sequences are drawn (.fasta);
     --given then also accepts letters.

@@ -23,7 +23,7 @@ def score(
     seconds: Annotated[
         float,
         Number(
-            "Time limit for log Z, if the run has no converged value.",
+            "Time limit for estimating log Z, in seconds, if the run has no converged value.",
             below=1e9,
             advice="give 60",
         ),

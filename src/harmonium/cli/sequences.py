@@ -72,20 +72,22 @@ def contacts(
             advice="give 8",
         ),
     ] = 8.0,
-    apart: Annotated[int, Whole("Leave out pairs of sites at most this far apart.", least=0)] = 4,
+    apart: Annotated[
+        int, Whole("Leave out pairs of sites at most this many sites apart.", least=0)
+    ] = 4,
     out: Out = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Find the pairs of sites that a model couples most strongly: likely contacts.
+    """Find the pairs of sites that a model couples most strongly, which are likely contacts.
 
     RUN is the folder of a run on an alignment. Couplings are the pair terms of log p in the
-    zero-sum gauge, expanded around 24 evenly spaced sequences of the run; a pair's score is the
-    Frobenius norm of its couplings without gaps, after the average product correction (APC). With
-    --structure FILE, the best pairs are compared with known distances. Each line of FILE gives two
-    columns of the alignment, counted from 1, and their distance in Å, separated by spaces or
-    commas. The usual choice is the distance between the nearest heavy atoms, with pairs closer than
-    8 Å counted as contacts.
+    zero-sum gauge, expanded around up to 24 evenly spaced sequences of the run; a pair's score is
+    the Frobenius norm of its couplings between letters other than the gap, after the average
+    product correction (APC). With --structure FILE, the best pairs are compared with known
+    distances. Each line of FILE gives two columns of the alignment, counted from 1, and their
+    distance in Å, separated by spaces or commas. The usual choice is the distance between the
+    nearest heavy atoms, with pairs closer than 8 Å counted as contacts.
 
     Examples:
       harmonium contacts runs/family

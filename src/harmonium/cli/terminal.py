@@ -11,7 +11,7 @@ from ..errors import printable_lines
 
 
 class Shown:
-    """A text stream for people, which replaces control and text-direction characters by ?.
+    """A text stream that replaces control characters and text-direction characters by ?.
 
     Rich bypasses this stream, since Rich's own colours are control characters;
     `PatientConsole` replaces such characters in the text that Rich lays out.
@@ -24,7 +24,7 @@ class Shown:
         self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
-        """Write text, leaving line breaks and tabs unchanged."""
+        """Write text, with control characters replaced, except line breaks and tabs."""
         self.rich_proxied_file.write(printable_lines(text))
         return len(text)
 
@@ -40,7 +40,7 @@ class Shown:
 
 @contextmanager
 def shown_text() -> Iterator[None]:
-    """Pass all printed text through `Shown`, until the end of the context."""
+    """Pass all text that is printed within the context through `Shown`."""
     streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (stream and Shown(stream) for stream in streams)
     try:

@@ -97,7 +97,7 @@ def kinds_of_columns(kinds: list[str], dropped: list[str]) -> dict[str, str]:
     Raises:
         InputError: `--as` is given without a column name or an equals sign.
     """
-    from ..tables.conditions import unquoted  # slow, so not for --help
+    from ..tables.conditions import unquoted  # slow to import, and not needed for --help
 
     by_name = {}
     for text in kinds:

@@ -28,7 +28,7 @@ SHOWN = 20
 def tune(
     spec: Annotated[str, Argument("A TOML file, as above.", "SPEC")],
     processes: Annotated[
-        int, Whole("Processes to start on this computer, which share its cores and the trials.")
+        int, Whole("Processes to start here; they share the trials and this computer's cores.")
     ] = 1,
     out: Annotated[
         str | None, Option("Folder of the search.  [default: as in SPEC]", "FOLDER")
@@ -79,7 +79,7 @@ def tune(
 
 @functools.wraps(tune)
 def sweep(*arguments: Any, **options: Any) -> int:
-    """Run `tune` under the name that development versions used."""
+    """Run `tune` under its old name, `sweep`, which development versions used."""
     complain("`harmonium sweep` is now `harmonium tune`; version 0.2 will drop the old name.")
     return tune(*arguments, **options)
 
@@ -96,7 +96,7 @@ def _exit_status(search: Search) -> int:
 
 
 def _lines_of(search: Search) -> list[str]:
-    """Return a search's table as lines, with the best trial first, and a suggested command."""
+    """Return a search's table as lines, the best trial first, and lines that suggest a command."""
     shown = search.trials[:SHOWN]
     scores = [trial.log_likelihood for trial in search.trials if trial.log_likelihood is not None]
     are_ensembles = any(score.stderr_models is not None for score in scores)

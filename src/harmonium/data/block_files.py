@@ -1,4 +1,4 @@
-"""Reading files one block of rows at a time: .npy, Parquet and Arrow.
+"""Reading .npy, Parquet and Arrow files one block of rows at a time.
 
 Row groups of Parquet files are read with pyarrow. For a group of 2,000 rows and 784 columns, DuckDB
 takes five times as long (0.1 s instead of 0.02 s), since it binds all columns for each query.
@@ -28,12 +28,12 @@ from ..tables.database import Database
 from .blocks import Block, BlockSource, sliced
 
 ARRAY = ".npy"
-ARCHIVE = ".npz"  # rejected with advice: its arrays cannot be read in blocks
+ARCHIVE = ".npz"  # rejected with advice, since its arrays cannot be read in blocks
 PARQUET = ".parquet"
 SUFFIXES = (ARRAY, PARQUET, ".arrow", ".feather", ".ipc")
-# A query for the size in memory of the largest row group of a Parquet file: a few bytes of such a
-# file may encode many cells. DuckDB can read this size from any file; pyarrow (26.0.1) crashes on
-# some files.
+# A query for the size in memory of the largest row group of a Parquet file, since a few bytes of
+# such a file may encode many cells. DuckDB can read this size from any file; pyarrow (26.0.1)
+# crashes on some files.
 LARGEST_GROUP = """
     select max(bytes) from (
         select sum(greatest(total_uncompressed_size, num_values * case type
@@ -46,7 +46,7 @@ def files_named(source: str | Path) -> list[Path]:
     """Return the files that match a path, a folder or a pattern with * or ?, sorted by name.
 
     Raises:
-        InputError: there is no such file that can be read in blocks.
+        InputError: there is no such file, or none of the files has a known suffix.
     """
     path = Path(source)
     files: list[Path] = []
@@ -71,7 +71,7 @@ def files_named(source: str | Path) -> list[Path]:
 
 
 def is_in_blocks(source: str | Path) -> bool:
-    """Return whether a source is a file, folder or pattern that a stream can read in blocks."""
+    """Return whether a source names only files to read in blocks, or .npz files, rejected later."""
     try:
         return all(map(_is_known, files_named(source)))
     except InputError:
@@ -126,7 +126,7 @@ def _check_suffix(path: Path) -> None:
 
 def _check_groups(files: Sequence[Path]) -> None:
     """Raise InputError for a Parquet file with a row group that exceeds the memory limit."""
-    with closing(Database()) as database:  # one connection for all files: opening one takes 18 ms
+    with closing(Database()) as database:  # shared by all files, since opening one takes 18 ms
         for path in files:
             with open_errors(path):
                 size = path.stat().st_size

@@ -24,7 +24,7 @@ from .._base.checks import as_array, described
 from ..errors import InputError
 from .parts import mapping_of
 
-BYTES_IN_BLOCK = 2**20  # read from a file at once; as fast as reading sequentially
+BYTES_IN_BLOCK = 2**20  # bytes; large enough that blocks in any order are read as fast as a file
 HELD_OUT_BLOCKS = 64  # the number of blocks from which rows are held out
 
 
@@ -64,7 +64,7 @@ class AbstractSource(ABC):
     @property
     @abstractmethod
     def places(self) -> np.ndarray:
-        """The index of each row in the original source, before any rows were held out."""
+        """The index that each row had in the source before any rows were held out."""
 
     @abstractmethod
     def reader(self) -> Reader:
@@ -80,7 +80,7 @@ class AbstractSource(ABC):
 
     @abstractmethod
     def without(self, count: int) -> tuple[AbstractSource, Iterator[Part]]:
-        """Hold out `count` rows; return the remaining source and an iterator over held-out rows."""
+        """Hold out `count` rows; return a source of the other rows, and the held-out rows."""
 
 
 # --- blocks that are read by index ----------------------------------------------------------
@@ -104,7 +104,8 @@ class Blocks:
     """A sequence of blocks of rows that can be read in any order.
 
     The last block read is kept in memory, since a window may end within a block. At most one block
-    is in memory. A lock serialises reads, since a run that has ended may still be reading ahead.
+    is in memory. A lock lets only one thread read at a time, since a run that has ended may still
+    be reading ahead.
     """
 
     def __init__(self, blocks: Sequence[Block]):
@@ -255,8 +256,9 @@ class Batches(AbstractSource):
     Attributes:
         batches: an iterable, or a function that returns an iterator.
         name: the name of the source in error messages.
-        rows: the number of rows used, without the skipped rows; None until the rows are counted.
-        skip: the number of rows removed at the beginning.
+        rows: the number of rows used, not counting the skipped rows; None until the rows are
+            counted.
+        skip: the number of rows at the beginning that are not used.
     """
 
     batches: Any
@@ -269,7 +271,8 @@ class Batches(AbstractSource):
         if isinstance(self.batches, Iterator):
             raise InputError(
                 f"{self.name}: expected batches that can be read again in each epoch; got an"
-                " iterator, which is read once; pass the function that creates it, or a list."
+                " iterator, which can be read only once; pass the function that creates it, or a"
+                " list."
             )
 
     def __len__(self) -> int:

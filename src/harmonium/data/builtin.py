@@ -36,7 +36,7 @@ def builtin(name: str, *, seed: int = 0) -> Table:
     """Return a built-in data set.
 
     Args:
-        name: One of the keys of `BUILTIN`.
+        name: The name of the set, a key of `BUILTIN` such as "digits".
         seed: The seed for the configurations of `ising`; the other sets do not depend on it.
 
     Raises:
@@ -84,12 +84,12 @@ def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
 
 
 def labelled_shifter(width: int = 8) -> np.ndarray:
-    """Return all pairs of a bit pattern and its shift by one, with the direction as a label.
+    """Return all bit patterns, each with a shifted copy of itself and a label of the shift.
 
     Each row consists of a pattern, a copy of the pattern shifted cyclically by one place to the
-    left, by none, or by one to the right, and the one-hot direction (left, none, right). For width
-    8 there are 768 different rows, so the sum of log p over these rows is at most −768 log 768 =
-    −5102.43 nats.
+    left, by none, or by one to the right, and the one-hot direction (left, none, right) as a label.
+    For width 8 there are 768 different rows, so the sum of log p over these rows is at most −768
+    log 768 = −5102.43 nats for any model.
 
     Args:
         width: The number of bits in the pattern, 1 to 12.
@@ -130,9 +130,10 @@ def ising_configurations(
 ) -> np.ndarray:
     """Draw independent, exact samples from the two-dimensional Ising model.
 
-    p(s) ∝ exp(β Σ s_i s_j), summed over the 2·side² bonds of a periodic square lattice (coupling
-    1, no field). Let r_k be lattice row k, and T the transfer matrix between neighbouring lattice
-    rows. The first row is drawn from the diagonal of T^side, and each subsequent row from
+    The distribution is p(s) ∝ exp(β Σ s_i s_j) with inverse temperature β; the sum is over the
+    2·side² bonds of a periodic square lattice (coupling 1, no field). Let r_k be lattice row k, and
+    T the transfer matrix between neighbouring lattice rows. The first row is drawn from the
+    diagonal of T^side, and each subsequent row from
 
         p(r_{k+1} | r_k, r_1) ∝ T[r_k, r_{k+1}] · (T^(side−k))[r_{k+1}, r_1].
 
@@ -229,7 +230,7 @@ def _digits(seed: int) -> Table:
 
 
 def _read_digits() -> tuple[np.ndarray, np.ndarray]:
-    """Return scikit-learn's digits and labels, without the 2 s of importing scikit-learn."""
+    """Return scikit-learn's digits and labels, usually without importing it, which takes 2 s."""
     package = importlib.util.find_spec("sklearn")
     for folder in (package and package.submodule_search_locations) or ():
         file = Path(folder, "datasets", "data", "digits.csv.gz")

@@ -63,10 +63,10 @@ def as_table(
 
     `array`, `test` and `validation` are examined together and share one coding:
 
-    - "levels": values in [0, 1]. If all numbers are 0 or 1, they are binary. Other floats are grey
-        levels, used unchanged. Integers with a maximum of 128 to 255 are grey levels, which are
-        divided by 255. Other levels need `scale`.
-    - "spins": exactly −1 and +1. "codes": codes 0 ... states − 1. "reals": any finite reals.
+    - "levels": binary values or grey levels. Numbers that are all 0 or 1 are binary. Other floats
+        in [0, 1] are grey levels, used unchanged. Integers from 0 with a maximum of 128 to 255 are
+        grey levels, which are divided by 255. For other grey levels, give `scale`.
+    - "spins": −1 and +1. "codes": integers 0 ... states − 1. "reals": any finite real numbers.
     - "auto": "spins" if −1 and +1 both occur and no other value does, otherwise "levels".
 
     Args:
@@ -280,7 +280,7 @@ def _levels(given: _Given) -> _Coding:
         advice += " (ising for spins −1/+1)"
     elif _is_whole(given) and high <= 127:
         expected += ", or grey levels whose maximum is given"
-        advice = f"give it with --scale MAX (scale={high} is the largest seen), or choose "
+        advice = f"give the maximum with --scale MAX (scale={high} is the largest seen), or choose "
         advice += "--visible potts for codes, gaussian for reals"
     else:
         advice = f"divide by the largest level with --scale MAX ({high:g} is the largest seen)"

@@ -23,8 +23,8 @@ from ..layers import AbstractLayer
 from .parts import rows_at_once
 from .stored import AbstractStored, padded_size, stored
 
-MOST_TO_COPY = 2**15  # rows: copying more of them takes longer than a second of compilation
-NO_END = 2**31 - 1  # counts of updates are 32-bit integers
+MOST_TO_COPY = 2**15  # rows; copying more takes longer than compiling for a new size (a second)
+NO_END = 2**31 - 1  # the largest count of updates, a 32-bit integer
 
 
 class Window(NamedTuple):
@@ -39,7 +39,8 @@ class Window(NamedTuple):
         count: the number of rows that are not padding; they are visited in a shuffled order.
         begin: the number of updates made before the first update on these rows.
         end: the number of updates made once the last update on these rows is complete.
-        passes: the number of earlier passes over windows of this size; it determines the order.
+        passes: the number of earlier passes over windows of this size; it determines the order of
+            the rows.
     """
 
     dataset: Dataset
@@ -86,7 +87,7 @@ class AbstractRows(ABC):
     @property
     @abstractmethod
     def head(self) -> Dataset:
-        """The rows from which a run is set up, with padding: all rows if they are in memory."""
+        """The rows, with padding, from which a run is set up; all rows if they are in memory."""
 
     @property
     @abstractmethod
@@ -103,7 +104,7 @@ class AbstractRows(ABC):
 
     @abstractmethod
     def kept_exact(self) -> AbstractRows:
-        """Return the rows, with a check on reading that bfloat16 represents all values exactly."""
+        """Return rows that are checked to be exact in bfloat16 when they are read."""
 
     @abstractmethod
     def windows(self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END) -> Windows:
@@ -123,8 +124,8 @@ class Meaning:
 
     Attributes:
         scale: the divisor of the stored values; 255 for grey levels in bytes.
-        stochastic: whether binary values are drawn at each visit to a row, with the scaled stored
-            values as probabilities.
+        stochastic: whether binary values are drawn at each visit to a row, with the stored values,
+            divided by the scale, as probabilities.
         missing: the largest number of missing values (NaN) in a row; 0 if there are none.
         fits: the `form` of the layer whose domain is known to contain every value; None if the
             values have not been checked for any layer.
@@ -183,7 +184,8 @@ class Dataset(AbstractModule, AbstractRows):
             scale: the number by which to divide values.
             stochastic: whether to draw binary values from grey levels at each visit.
             which: indices of the rows to store, or a mask of all rows; None means all rows.
-            log_density: log p(row) − log p(codes) of each stored row, if rows are codes.
+            log_density: log p(original) − log p(codes) of each stored row, if rows are codes of
+                other data.
             name: the name of the rows in error messages.
 
         Raises:
@@ -262,7 +264,7 @@ class Dataset(AbstractModule, AbstractRows):
 
     @property
     def stochastic(self) -> bool:
-        """Whether each visit to a row draws binary values, with its entries as probabilities."""
+        """Whether each visit to a row draws binary values; the row contains their probabilities."""
         return self.meaning.stochastic
 
     @property
@@ -311,9 +313,10 @@ class Dataset(AbstractModule, AbstractRows):
     def weights_of(
         self, indices: Integer[Array, " batch"], count: Any = None
     ) -> tuple[Array, Array | None]:
-        """Return the normalised weights of rows, and their mean; None without sample weights.
+        """Return the normalised weights of rows, and the mean of their sample weights.
 
-        Rows beyond the first `count` are padding rows of a short batch and have weight 0.
+        Without sample weights, the mean is None. Rows beyond the first `count` are padding rows of
+        a short batch and have weight 0.
         """
         if count is None:
             count = len(indices)
@@ -445,7 +448,7 @@ def _undrawn(dataset: Dataset, indices: np.ndarray) -> Array:
 
 
 def entries_of(values: Any, which: np.ndarray | None) -> Any:
-    """Return values at the indices `which` (None: all), or None if `values` is None."""
+    """Return the values at the indices `which`, or `values` itself if either argument is None."""
     if values is None or which is None:
         return values
     return values[which]
@@ -462,7 +465,7 @@ def checked_weights(weights: Any, n: int) -> Array:
     if array.shape != (n,) or not np.isfinite(array).all() or (array < 0).any():
         raise InputError(
             f"weights: expected {n} finite non-negative numbers, one for each row;"
-            f" got other numbers, or another shape: {np.shape(weights)}."
+            f" got shape {np.shape(weights)}, or numbers that are negative or not finite."
         )
     if not array.sum() > 0:
         raise InputError("weights: expected a positive sum; got zero.")

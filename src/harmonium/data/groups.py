@@ -13,7 +13,7 @@ from .dataset import Dataset
 
 __all__ = ["exclusive_groups"]
 
-LEVEL = 1e-4  # probability of finding any group of a given size if columns are independent
+LEVEL = 1e-4  # largest probability of accepting any group of one size if columns are independent
 COVER = 0.5  # minimum fraction of the rows in which some column of a category is on
 SHARE = 0.02  # minimum fraction of rows with two or more columns on if columns were independent
 MOST_COLUMNS = 2_000  # the table of all pairs is searched
@@ -50,7 +50,7 @@ class Groups(NamedTuple):
 
 
 def exclusive_groups(rows: Any) -> tuple[tuple[int, ...], ...]:
-    """Return groups of 0/1 columns that are mutually exclusive, and too often to be by chance.
+    """Return groups of 0/1 columns that are mutually exclusive, which chance does not explain.
 
     In such a group, at most one column is on in any row. Let column a be on in n_a of n rows, and
     the columns already in the group be on in s rows. If columns were independent, column a would be
@@ -155,7 +155,10 @@ class _LogChance:
         return logs[of] - logs[chosen] - logs[of - chosen]
 
     def clear(self, covered: int) -> Float[np.ndarray, " columns"]:
-        """Return log[C(n − s, n_a) / C(n, n_a)] for each column a; −∞ if n_a > n − s."""
+        """Return log[C(n − s, n_a) / C(n, n_a)] for each column a; −∞ if n_a > n − s.
+
+        `covered` is s, the number of rows in which a column of the group is on.
+        """
         room = self.n - covered
         able = self.counts <= room
         counts = np.minimum(self.counts, room)

@@ -58,9 +58,9 @@ def lattice_samples(
     bonds; with more states, the Potts model p(s) ∝ exp(β Σ δ(s_i, s_j)) with s = 0 … states − 1.
     Each configuration comes from a separate Markov chain, which starts from random states and makes
     Swendsen–Wang updates: bonds between equal neighbours are kept with probability 1 − e^(−2β)
-    (Ising) or 1 − e^(−β) (Potts), and each cluster gets a new random state. Near the critical
-    point, chains of single-site updates on a lattice of side L need about L² sweeps; Swendsen–Wang
-    chains need only a few.
+    (Ising) or 1 − e^(−β) (Potts), and each cluster of sites connected by kept bonds gets a new
+    random state. Near the critical point, chains of single-site updates on a lattice of side L need
+    about L² sweeps; Swendsen–Wang chains need only a few.
 
     Args:
         shape: number of sites along each axis, such as (16, 16), or (100,) for a ring.
@@ -121,7 +121,7 @@ def _chains(
     The lattices of all chains form one disconnected graph, so a single search for connected
     components finds the clusters of all chains.
     """
-    from scipy.sparse import coo_array  # imported here: it takes a tenth of a second
+    from scipy.sparse import coo_array  # imported here, since it takes a tenth of a second
     from scipy.sparse.csgraph import connected_components
 
     first = (np.arange(chains)[:, None] * sites + bonds[:, 0]).ravel()
@@ -142,7 +142,7 @@ class Thermodynamics(NamedTuple):
     Attributes:
         log_z: log Z, in nats.
         energy: the expected energy, −Σ s_i s_j or −Σ δ(s_i, s_j), summed over the bonds.
-        heat_capacity: β² times the variance of this energy.
+        heat_capacity: β² times the variance of the energy.
         entropy: the entropy, in nats.
 
     Example:

@@ -12,8 +12,8 @@ import numpy as np
 from .._base.numerics import from_numpy
 from .._base.sharding import fetched
 
-ENTRIES_AT_ONCE = 2**21  # size of the largest array in a computation: 8 MB in float32
-ENTRIES_LOOKED_AT = 2**17  # size of a part that NumPy scans repeatedly: fits in the CPU's cache
+ENTRIES_AT_ONCE = 2**21  # entries in the largest array of a computation, 8 MB in float32
+ENTRIES_LOOKED_AT = 2**17  # entries in a part that NumPy scans repeatedly in the CPU's cache
 
 
 def rows_at_once(width: int) -> int:

@@ -155,7 +155,7 @@ def cells_of(
     text_format: TextFormat | None = None,
     known: Frame | None = None,
 ) -> Cells | None:
-    """Return the original cells of a text file, or None for any file but a text of `rows` rows.
+    """Return the original cells of a text file, or None if it is no text file with `rows` rows.
 
     Args:
         path: the file.
@@ -167,7 +167,7 @@ def cells_of(
         return None
     try:
         cells = open_text(Path(path), str(path), text_format, known).cells()
-    except InputError:  # only the reader of another format accepts this text
+    except InputError:  # text of another format, such as an alignment
         return None
     if len(cells.rows) != rows:
         return None
@@ -336,7 +336,7 @@ def _read_columns(path: Path) -> Table:
 
 def _read_idx(path: Path) -> Table:
     data = unzipped(path.read_bytes(), str(path))
-    start = 4 + 4 * sum(data[3:4])  # the number of dimensions, then their sizes
+    start = 4 + 4 * sum(data[3:4])  # a header of four bytes, and four per dimension
     if data[:2] != b"\0\0" or len(data) < start or data[2] not in _IDX_TYPES or data[3] > 32:
         raise InputError(
             f"{path}: expected an idx file: two zero bytes, a type, the number of dimensions, the"

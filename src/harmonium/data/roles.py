@@ -30,7 +30,7 @@ OCCURRENCES = (  # column names for the number of times a row was seen
 )
 COUNTS = ("count", "counts", "freq", "freqs", "frequency", "frequencies", "n")
 FEW = 20  # columns with at most this many different numbers are treated as categories
-MOST_CLASSES = 100  # Fashion-MNIST has 10, EMNIST 47 or 62
+MOST_CLASSES = 100  # Fashion-MNIST has 10 classes, EMNIST 47 or 62
 GREY = (128, LARGEST_LEVEL)  # the range of the largest level of pictures stored as bytes
 PEOPLE = (
     *("user", "customer", "reviewer", "rater", "person", "member", "subject", "viewer", "reader"),
@@ -42,17 +42,17 @@ THINGS = (
 )
 FEWEST = 5  # minimum number of users, and of items, in a table of ratings
 FEWEST_NUMBERED = 20  # the same minimum if names do not identify the columns
-SECONDS = 5e8  # since 1970: times of ratings are later, and counts are smaller
-MOST_VALUES = 101  # maximum number of different ratings: 0 to 100
+SECONDS = 5e8  # since 1970; times of ratings are larger numbers, and counts are smaller
+MOST_VALUES = 101  # maximum number of different ratings, such as 0 to 100
 
 
 @dataclass(frozen=True)
 class Roles:
-    """The user's choice of columns that are not learned.
+    """The roles that the user has given to columns.
 
     Attributes:
         label: the name of the column of labels; None to detect it, "none" if there is none.
-        weight: the name of the column of row counts, or None.
+        weight: the name of the column of row weights, or None.
         dropped: the names of columns to leave out of a picture.
         may_lack: whether these columns may be missing, as they may be in new rows for a model.
         given: the names of the columns that are given in every row, on which a model is
@@ -189,7 +189,7 @@ def _has(table: Table, name: str, roles: Roles, source: str, option: str) -> boo
     """Return whether a column exists and is not the only column; raise an error if it must exist.
 
     Raises:
-        InputError: the column does not exist, although it is required.
+        InputError: a required column does not exist, or is the only column.
     """
     names = _names(table)
     if name in names and len(names) > 1:
@@ -285,7 +285,7 @@ def _stands_apart(frame: Frame, place: int) -> bool:
     if not 2 <= len(classes) <= min(MOST_CLASSES, len(frame) // 2):
         return False
     others = frame.without(column.name).with_gaps()
-    # Columns of survey answers also have numbered names, but small numbers.
+    # Columns of survey answers also have numbered names, but contain small numbers.
     if others is None or others.max() < GREY[0]:
         return False
     return column.cell_kind is CellKind.WORDS or _counts_up(classes)
@@ -379,7 +379,7 @@ def _are_times(column: RawColumn) -> bool:
 
 
 def _are_numbers_of_things(column: RawColumn, fewest: int) -> bool:
-    """Return whether an unnamed column contains many different non-negative integers."""
+    """Return whether a column contains more than `fewest` different non-negative integers."""
     values = column.values
     if column.cell_kind is not CellKind.NUMBERS or np.isnan(values).any():
         return False

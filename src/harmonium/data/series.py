@@ -13,13 +13,13 @@ __all__ = ["windows"]
 
 
 def windows(series: Any, past: int, name: str = "series") -> np.ndarray:
-    """Return each row of a series after the `past` rows before it, as one row of more columns.
+    """Return each row of a series joined to the `past` rows before it, as a single longer row.
 
-    A model of such rows, with the columns of the past as given units, is a model of the next row.
+    A model of such rows in which the columns of earlier rows are given is a model of the next row.
 
     Args:
         series: the rows in the order of time, shape (rows, columns).
-        past: number of earlier rows.
+        past: number of earlier rows to join to each row.
         name: the name of the series in error messages.
 
     Returns:
@@ -39,8 +39,8 @@ def windows(series: Any, past: int, name: str = "series") -> np.ndarray:
     past = positive_integer(past, "past")
     if past >= len(rows):
         raise InputError(
-            f"{name}: expected a series with more than {past:,} rows, the past of each row; got"
-            f" {count_of(len(rows), 'row')}; choose a smaller `past`."
+            f"{name}: expected a series with more than {past:,} rows, since so many precede"
+            f" each row; got {count_of(len(rows), 'row')}; choose a smaller `past`."
         )
     last = len(rows) - past
     return np.concatenate([rows[lag : lag + last] for lag in range(past + 1)], axis=1)

@@ -70,12 +70,12 @@ def keyed_order(
 ) -> Int[Array, "*shape"]:
     """Return the entries at given positions of a pseudo-random permutation of 0 … n − 1.
 
-    A few rounds of invertible steps mix the bits of a number below the next power of two: adding a
-    key, multiplying by an odd number, and combining the upper half with the lower half by XOR. A
-    result of n or more is mixed again (fewer than two times on average), so that no two positions
-    get the same entry (cycle walking: Black & Rogaway 2002). The permutation is not uniformly
-    distributed over all permutations, but tests check the distribution of the positions of single
-    rows and of pairs of rows.
+    A few rounds of invertible steps mix the bits of a position, a number below the next power of
+    two: adding a key, multiplying by an odd number, and combining the upper half with the lower
+    half by XOR. A result of n or more is mixed again (fewer than two times on average), so that no
+    two positions get the same entry (cycle walking: Black & Rogaway 2002). The permutation is not
+    uniformly distributed over all permutations, but tests check the distribution of the positions
+    of single rows and of pairs of rows.
     """
     width = max(2, (room - 1).bit_length())
     mask = jnp.uint32(2**width - 1)

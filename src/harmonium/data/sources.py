@@ -75,17 +75,19 @@ def open_source(
 
     Args:
         source: The name of a built-in set, or a path.
-        visible: The type of the visible units, a registered name such as "bernoulli", or "auto".
+        visible: The type of the visible units: a registered name such as "bernoulli", or "auto" to
+            infer the type.
         scale: The grey level that means 1, for files whose grey levels do not range from 0 to 255.
         states: The number of states, for Potts units.
         seed: The seed for the configurations of `ising`.
         columns: The column types of a table: the columns of another table, or a record such as
             `{"columns": [{"name": "age", "kind": "continuous"}]}`. The types of other columns are
             inferred from their cells.
-        sites: The sites of a known alignment, for sequences to be scored by a model.
+        sites: The sites of the alignment on which a model was trained, if the source contains
+            sequences to be scored by the model.
         alphabet: The alphabet of an alignment: see `read_alignment`.
         identity: The fraction of identical sites at or above which two sequences of an alignment
-            are similar.
+            count as similar.
         header: The line number, from 1, of the column names in a text file; "none" if there are no
             names; None to detect it.
         separator: The separator between the cells of a text file: one character, or tab, space (any
@@ -155,7 +157,7 @@ class NumberFormat:
     """The user's options for plain numbers; omitted options are inferred from the numbers.
 
     Attributes:
-        visible: the type of the visible units, a registered name, or "auto".
+        visible: the type of the visible units: a registered name, or "auto" to infer the type.
         scale: the grey level that means 1, or None.
         states: the number of states of each code, or None.
     """
@@ -195,8 +197,8 @@ def _decided(
         return _of_columns(table, source, roles, columns)
     if table.train is None:
         raise InputError(
-            f"{source}: expected complete numbers with {option}; got words or missing cells; leave"
-            f" {option} out: column types are then inferred."
+            f"{source}: expected a number in every cell with {option}; got words or missing cells;"
+            f" leave {option} out, so that column types are inferred."
         )
     ratings = _ratings_in(table)
     if ratings and not option:
@@ -242,7 +244,7 @@ def _of_columns(
 
 
 def _later(table: Table, past: int) -> Table:
-    """Return the table with the labels and weights of the rows from row `past` on."""
+    """Return the table without the labels and weights of its first `past` rows."""
     if not past:
         return table
     labels = None if table.labels is None else table.labels[past:]
@@ -251,12 +253,12 @@ def _later(table: Table, past: int) -> Table:
 
 
 def _blocks_of_series(rows: int) -> np.ndarray:
-    """Return the block of each row; rows of a block are held out together, as they are alike."""
+    """Return the block of each row; a block is held out as a whole, since its rows are alike."""
     return np.arange(rows) * min(rows, BLOCKS_OF_SERIES) // rows
 
 
 def _with_given(table: Table, names: Sequence[str], roles: Roles, source: str) -> Table:
-    """Return a table of plain numbers with the past of its rows, and with its given columns.
+    """Return a table of plain numbers after joining earlier rows to each row and setting `given`.
 
     Args:
         table: the table.
@@ -293,7 +295,7 @@ def _of_alignment(
     """Return a table of the sequences of an alignment, encoded as codes.
 
     Sequences for training get weights and clusters. If `sites` are given, the sequences are to be
-    scored by a model: all sequences are kept, with weight 1.
+    scored by a model, so all of them are kept, with weight 1.
     """
     if sites is not None:
         raw = read_sequences(source)
@@ -388,7 +390,7 @@ def _path_and_key(source: str) -> tuple[Path, str | None]:
 def _no_such_source(source: str, path: Path) -> InputError:
     """Return an error for an unknown source, with the built-in sets and similar file names."""
     names = list(BUILTIN)
-    with suppress(OSError):  # without suggestions if the folder cannot be read
+    with suppress(OSError):  # no file is suggested if the folder cannot be read
         files = sorted(path.parent.iterdir())
         names += [file.name for file in files if is_readable(file) or named_as_alignment(file)]
     close = difflib.get_close_matches(path.name.lower(), [name.lower() for name in names], n=3)

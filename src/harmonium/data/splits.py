@@ -111,8 +111,8 @@ def datasets_of(
     parts = {}
     for name, (rows, which) in given.items():
         weights = None
-        # The weights apply to both parts: the sizes of held-out clusters vary as much as those of
-        # training clusters, and the count of a row does not depend on its part.
+        # Training rows and held-out rows both keep their weights, since held-out clusters vary in
+        # size as much as training clusters do, and the weight of a row is the same in either part.
         if rows is table.train:
             weights = table.weights
         parts[name] = dataset_of(table, rows, binarize, which, weights, table.log_density)

@@ -159,7 +159,7 @@ class Nonzeros(AbstractStored):
         end = self.first[indices + 1][:, None]
         entries = begin + jnp.arange(self.longest)
         there = entries < end
-        places = jnp.where(there, self.places[entries], self.columns)  # past the end: dropped
+        places = jnp.where(there, self.places[entries], self.columns)  # dropped if beyond the row
         empty = jnp.zeros((indices.shape[0], self.columns), self.values.dtype)
         rows = jnp.arange(indices.shape[0])[:, None]
         return empty.at[rows, places].set(self.values[entries], mode="drop")
@@ -254,14 +254,14 @@ def _is_sparse(rows: Any) -> bool:
 
 
 def _sparse_array(*content: Any, **options: Any) -> Any:
-    from scipy.sparse import csr_array  # imported here: it takes a tenth of a second
+    from scipy.sparse import csr_array  # imported here, since it takes a tenth of a second
 
     return csr_array(*content, **options)
 
 
 def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
     """Store a sparse matrix as nonzero entries, or densely if that takes less memory."""
-    matrix = _sparse_array(rows, copy=True)  # the next lines work in place
+    matrix = _sparse_array(rows, copy=True)  # the next lines change the copy in place
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     n, columns = map(int, rows.shape)
@@ -272,7 +272,7 @@ def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
         places = np.zeros(1)
     binary = whole_bits and _is_binary(entries)
     dtype = _smallest(entries)
-    width = columns * dtype.itemsize  # of a row, in bytes
+    width = columns * dtype.itemsize  # bytes per row
     if binary:
         width = math.ceil(columns / 8)
     if matrix.nnz * (4 + dtype.itemsize) + 4 * n < n * width and matrix.nnz < 2**31:
@@ -322,6 +322,6 @@ def _smallest(array: np.ndarray, which: np.ndarray | None = None) -> np.dtype:
 def _with_more_rows(array: Array, count: int) -> Array:
     if count == len(array):
         return array
-    # with NumPy, which needs no compilation for a new size
+    # NumPy, unlike JAX, needs no compilation for a new size.
     missing = [(0, count - len(array))] + [(0, 0)] * (array.ndim - 1)
     return from_numpy(np.pad(np.asarray(array), missing))

@@ -35,7 +35,7 @@ from .dataset import (
 __all__ = ["Stream"]
 
 ENTRIES_IN_WINDOW = 2**25  # default size of a window: 128 MB in float32
-ORDER_OF_BLOCKS = 5  # folded into a run's key; parts 0 to 4 have other uses
+ORDER_OF_BLOCKS = 5  # a number folded into a run's key; 0 to 4 have other uses
 
 
 class Space:
@@ -48,7 +48,7 @@ class Space:
         self.array = np.empty((0, 0))
 
     def joined(self, parts: Iterable[Part], count: int, name: str) -> tuple[Any, np.ndarray]:
-        """Return the first `count` rows, valid until the next call, and their source indices.
+        """Return `count` rows, which the next call overwrites, and their indices in the source.
 
         Raises:
             InputError: parts differ in width, or some are sparse and some dense.
@@ -76,7 +76,7 @@ class Space:
         if sparse and done:
             raise InputError(f"{name}: expected all batches to be sparse, or all dense; got both.")
         if sparse:
-            from scipy.sparse import vstack  # imported here: it takes a tenth of a second
+            from scipy.sparse import vstack  # imported here, since it takes a tenth of a second
 
             return vstack(sparse, format="csr"), np.concatenate(places)
         return self.array[:done], np.concatenate(places)
@@ -272,8 +272,8 @@ class Stream(AbstractRows):
         try:
             dataset = self._checked(rows, 0)
         except InputError:
-            # Each run of consecutive rows is checked separately, so that errors can give the index
-            # of a row.
+            # Each range of consecutive rows is checked separately, so that errors can give the
+            # index of a row.
             ends = np.flatnonzero(np.diff(places) != 1) + 1
             for start, end in itertools.pairwise([0, *ends.tolist(), len(places)]):
                 self._checked(rows[start:end], int(places[start]))
@@ -386,7 +386,7 @@ class StreamWindows:
         self.space = Space()
         self.current: tuple[int, Window] | None = None
         self.ahead: tuple[int, Future[Window]] | None = None
-        # A single thread reads all windows, since an iterator may be bound to a thread. A thread
+        # A single thread reads all windows, since an iterator may be bound to a thread. One thread
         # suffices because NumPy releases the interpreter lock while it copies and packs; worker
         # processes would copy rows once more.
         self.thread = ThreadPoolExecutor(1, "windows")
@@ -401,7 +401,8 @@ class StreamWindows:
                 self.ahead = self._begin(number)
             window = self.ahead[1].result()
             self.ahead = None
-            # Nothing is read after the end of a run: the source may be closed, or in use elsewhere.
+            # Nothing is read after the end of a run, when the source may be closed or in use
+            # elsewhere.
             if window.end < self.end:
                 self.ahead = self._begin(number + 1)
             self.current = number, window

@@ -43,7 +43,7 @@ class Table:
         exhaustive: Whether the rows are the complete distribution rather than a sample, so that
             none are held out.
         notes: One sentence for each step applied to the data.
-        columns: The column types, if the kind is "columns": the numbers are then codes, and NaN
+        columns: The column types, if the kind is "columns"; the numbers are then codes, and NaN
             means a missing cell.
         log_density: For kind "columns", log p(row of the table) − log p(row of codes) for each row,
             in nats.
@@ -51,8 +51,8 @@ class Table:
         groups: A group number for each row of `train`; rows of the same group are held out
             together. None if rows may be held out one by one.
         frame: The cells of a table's columns, as long as the column types are undecided.
-        given: The indices of the columns of plain numbers that are given in every row; `columns`
-            holds those of a table.
+        given: The indices of the columns of plain numbers that are given in every row; those of a
+            table are recorded in `columns`.
 
     Example:
         >>> rows = hm.bars_and_stripes(2)

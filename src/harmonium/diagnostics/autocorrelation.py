@@ -17,20 +17,21 @@ def relaxation_of(tau: float) -> float:
 
 
 def relaxation_bound(x: np.ndarray) -> float:
-    """Return a lower bound on the relaxation time, in draws, from x of shape (chains, draws).
+    """Return a lower bound on the relaxation time of an observable x, in draws.
 
-    The means of a chain over two successive blocks of m draws are correlated. For a mode that
-    decays at rate r, the regression slope of the second mean on the first is at most (1 − e^(−y))²
-    / (2 (y − 1 + e^(−y))) with y = mr; if the chains started far apart, the slope is e^(−y). The
-    slope of an observable is a weighted average of the slopes of its modes, so the slope of the
-    slowest mode is at least as large. Chains are independent, so the standard error of the slope
-    can be estimated whatever the autocorrelation within chains. Four standard errors are subtracted
-    from the slope, and the largest of the bounds for different m is returned.
+    x has shape (chains, draws). Its means over two successive blocks of m draws of a chain are
+    correlated. For a mode that decays at rate r, the regression slope of the second mean on the
+    first is at most (1 − e^(−y))² / (2 (y − 1 + e^(−y))) with y = mr; if the chains started far
+    apart, the slope is e^(−y). The slope of x is a weighted average of the slopes of its modes, so
+    the slope of the slowest mode is at least as large as the slope of x. Chains are independent, so
+    the standard error of the slope can be estimated whatever the autocorrelation within chains. For
+    each m, four standard errors are subtracted from the slope, and the result is converted to a
+    bound on the relaxation time. The largest of these bounds is returned.
     """
     y = np.geomspace(1e-3, 20.0, 400)
     slopes = np.expm1(-y) ** 2 / (2.0 * (y + np.expm1(-y)))  # falls from 1 to 0
     bound = 0.0
-    m = x.shape[1] // 2  # two blocks, as long as possible; then halves of these
+    m = x.shape[1] // 2  # first the two longest possible blocks; then m is halved again and again
     while m:
         blocks = x[:, : x.shape[1] // m * m].reshape(len(x), -1, m).mean(-1)
         blocks = blocks - blocks.mean(0)
@@ -52,9 +53,9 @@ def relaxation_bound(x: np.ndarray) -> float:
 def estimates(x: np.ndarray, every: int) -> Observable:
     """Estimate τ, the effective sample size, R̂ and the autocorrelation of one observable.
 
-    The observable x has shape (chains, draws). Ranks reduce the effect of heavy tails, but hide how
-    far a rare mode is from the other modes. The effective sample size and R̂ are therefore computed
-    with and without ranks, and the worse value of each is returned.
+    The observable x has shape (chains, draws). Replacing values by ranks reduces the effect of
+    heavy tails, but hides how far a rare mode is from the other modes. The effective sample size
+    and R̂ are therefore computed with and without ranks, and the worse value of each is returned.
     """
     # Imported here because it takes half a second.
     from arviz_stats.base import array_stats  # pyright: ignore[reportPrivateImportUsage]

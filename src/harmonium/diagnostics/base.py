@@ -15,8 +15,8 @@ class Observable(NamedTuple):
             that estimate a mean as precisely as one independent draw.
         ess: effective sample size of all chains, the smaller of the values with and without ranks.
         rhat: split R̂, the larger of the values with and without ranks; 1 if the chains agree.
-        autocorrelation: ρ at the lags of the `Mixing`. ρ includes the variance between chains, so
-            it does not decay to 0 if the chains disagree.
+        autocorrelation: ρ(t) at the lags t in `Mixing.lags`. ρ includes the variance between
+            chains, so it does not decay to 0 if the chains disagree.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -39,10 +39,10 @@ class Mixing(NamedTuple):
         relaxation: relaxation time, the number of sweeps after which e^(−2) = 14 % of the slowest
             observed mode remains; a lower bound if `resolved` is False.
         resolved: whether the run was long enough to measure the relaxation time reliably.
-        two_sided: p-value of the hypothesis that chains from both kinds of starts have the same
-            distribution, with a Bonferroni correction over the observables.
+        two_sided: p-value of a test of whether chains from the two kinds of starts (see `mixing`)
+            have the same distribution, with a Bonferroni correction over the observables.
         met: whether the chains from both kinds of starts agree according to this test.
-        observables: each observable that moved, by name.
+        observables: results for each observable that varied during the run, by name.
         lags: lags of the autocorrelations, in sweeps.
         sweeps: length of the run, including the first quarter, which is discarded.
         chains: number of chains.

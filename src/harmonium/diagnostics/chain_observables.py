@@ -32,7 +32,7 @@ def slow_directions(rbm: RBM, count: int = DIRECTIONS) -> Directions:
     """Return the leading singular vectors of W, along which chains relax most slowly.
 
     With W = Σ_α s_α u_α w_αᵀ, the linearised dynamics of a chain decouples into one mode for each
-    pair (u_α, w_α), which is slower for larger s_α. A component of the weights that is equal for
+    pair (u_α, w_α); modes with larger s_α are slower. A component of the weights that is equal for
     all columns of a unit acts only as a bias and is subtracted first.
 
     Args:
@@ -54,7 +54,7 @@ def _centred_weights(rbm: RBM) -> Float[Array, "visible hidden"]:
 
 
 def _centred(layer: AbstractLayer, weights: Array) -> Array:
-    """Subtract the mean over each unit's columns (the last axis) for units with several columns."""
+    """Subtract, for each unit with several columns (last axis), the mean over these columns."""
     columns = layer.fold(jnp.ones(layer.size, weights.dtype))
     centred = weights - layer.spread(layer.fold(weights) / columns)
     return jnp.where(layer.spread(columns) > 1, centred, weights)
@@ -65,7 +65,8 @@ def observables(
 ) -> dict[str, Float[Array, "*batch"]]:
     """Return scalar observables of visible states, for layers of any type.
 
-    Observables of h use its means m = ⟨h⟩ given v, which add no sampling noise:
+    Observables of the hidden units are computed from the means m = ⟨h⟩ given v rather than from
+    samples of h, and so add no sampling noise:
 
         free_energy               F(v), in nats
         visible_magnetisation     mean of v over its columns
@@ -76,7 +77,8 @@ def observables(
     Args:
         rbm: the model.
         v: visible states.
-        directions: the singular vectors u_α and w_α of W; from `slow_directions` if None.
+        directions: the singular vectors u_α and w_α of W; None to compute them by
+            `slow_directions`.
 
     Returns:
         Observables by name, each with the shape of the batch.
@@ -129,14 +131,15 @@ def watch(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Any, Float[Array, "room observables n"]]:
-    """Run chains for `records · every` steps and record observables after every `every` steps.
+    """Run chains for `records · every` steps, and record their observables every `every` steps.
 
     For a sampler that moves chains of several models at once, the mean of each observable over a
-    column (one chain of every model) is recorded as well. Swapping chains take turns at the last
-    model, so the states there decorrelate with every turn, but the same states return later: the
-    column as a whole does not decorrelate. (For bars and stripes with 12 hidden units, the
-    relaxation time is 2 steps if it is measured at the last model, and 97 steps if it is measured
-    on columns; chains started from noise need about 97 steps to reach the enumerated distribution.)
+    column (one chain of every model) is recorded as well. Chains take turns at the last model when
+    they are swapped, so that successive states of the last model are hardly correlated. But the
+    same chains return later: the column as a whole decorrelates more slowly. (For bars and stripes
+    with 12 hidden units, the relaxation time is 2 steps if it is measured at the last model, and 97
+    steps if it is measured on columns; chains started from noise need about 97 steps to reach the
+    enumerated distribution.)
 
     Step s uses the key fold_in(key, s), so a run in several parts gives the same results as a
     single run, and the program is compiled only once.
@@ -144,7 +147,7 @@ def watch(
     Args:
         rbm: the model.
         sampler: the sampler that moves the chains.
-        directions: directions of the overlaps among the observables.
+        directions: the singular vectors that define the overlaps among the observables.
         state: the chains.
         first: number of steps made before this call.
         every: number of steps between records.

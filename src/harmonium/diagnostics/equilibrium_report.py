@@ -26,7 +26,7 @@ from .relaxation import mixing as measured
 __all__ = ["EquilibriumReport", "equilibrium"]
 
 LEVEL = 0.01  # significance level of the test of the training chains
-MOST_CHAINS = 512  # number of training chains tested
+MOST_CHAINS = 512  # largest number of training chains that are tested
 LENGTH_IN_RELAXATIONS = 10  # the influence of the start falls to e^(−20)
 
 
@@ -38,10 +38,11 @@ class EquilibriumReport(NamedTuple):
         relaxation: relaxation time of the chains of this model, in sweeps or steps; a lower bound
             if `mixing` is not resolved.
         ratio: k / relaxation; an upper bound if `mixing` is not resolved.
-        at_equilibrium: whether k is at least the relaxation time; None if this is not known, or
-            there is no k.
+        at_equilibrium: whether k is at least the relaxation time; None if this is not known, or if
+            k is None.
         chains_agree: whether the training chains agree with the distribution of the model; None if
-            there are no chains, or the test could not reach this distribution.
+            there are no chains, or if it is not known whether the chains used as a reference have
+            reached this distribution.
         message: a summary of the result.
         mixing: the mixing measurement that was used.
 
@@ -101,10 +102,10 @@ def equilibrium(
     which contains the ladder, is then required.
 
     Persistent chains may track a slowly changing model even if k is small. If the state of the
-    method is given, the chains themselves are tested: the distribution of their observables is
-    compared with the distribution of the same chains much later, and of chains that started from
-    the model with zero weights and ran for the same time. The test applies only to the end of
-    training, when the learning rate may have been low.
+    method is given, the chains themselves are therefore tested. The distribution of their
+    observables is compared with a reference: the same chains after many more sweeps, and as many
+    new chains that start from the model with zero weights and run for the same number of sweeps.
+    The test applies only to the end of training, when the learning rate may have been low.
 
     Args:
         rbm: the trained model; if `state` is given, the model of its chains, `fit.state.rbm`.
@@ -171,10 +172,10 @@ def _agree_with_distribution(
 
     The reference consists of the same chains ten relaxation times later, and of as many chains that
     started from the model with zero weights and ran for the same time. If the relaxation time is
-    not resolved, the reference is the same chains later: if they have drifted, they do not agree;
-    otherwise the first result is None.
+    not resolved, the reference consists only of the same chains later: if the chains have drifted,
+    the first result is False; otherwise it is None.
     """
-    present = np.flatnonzero(np.asarray(cloud.weights))  # the others only pad the cloud
+    present = np.flatnonzero(np.asarray(cloud.weights))  # chains of weight 0 only pad the cloud
     v = from_numpy(np.asarray(cloud.states)[present[:MOST_CHAINS]])
     n = len(v)
     if mixing.resolved:
@@ -187,7 +188,7 @@ def _agree_with_distribution(
     reference = np.asarray(later, np.float64)
     if not mixing.resolved:  # only the same chains
         reference = reference[:, :n]
-    # Squared deviations too, because chains that are too narrow may have the right means.
+    # Squared deviations are compared too: chains that vary too little may have the right means.
     centre = reference.mean(1, keepdims=True)
     p = same_distribution(*(np.concatenate([x, (x - centre) ** 2]) for x in (now, reference)))
     if p < LEVEL:
@@ -207,7 +208,7 @@ def _now_and_later(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Array, Array]:
-    """Return observables of chains now, and of these and as many new chains after the sweeps."""
+    """Return observables of the chains now, and of these and as many new chains after `sweeps`."""
     key_base, key_start, key_move = split(key, 3)
     both = jnp.concatenate([v, Gibbs(1).init_independent(rbm, len(v), key=key_base).v])
     start = sampler.init(rbm, both, key=key_start)
@@ -223,8 +224,8 @@ def _on_k(
     time = f"{count(mixing.relaxation)} {mixing.unit}"
     if at_equilibrium is None:
         return (
-            f"{title}: not known. The relaxation time is at least {time}, but was not resolved;"
-            " allow more sweeps and seconds."
+            f"{title}: it is not known whether the model was trained at equilibrium. The relaxation"
+            f" time is at least {time}, but was not resolved; allow more sweeps and seconds."
         )
     if at_equilibrium:
         return (
@@ -236,8 +237,8 @@ def _on_k(
         f"{title} ran {bound}{_times(1 / ratio)} shorter than the relaxation time ({bound}{time})"
     )
     if agree:
-        return f"{comparison}: k alone does not keep it at equilibrium."
-    return f"{comparison}: its gradient may be biased; the log-likelihood shows the cost."
+        return f"{comparison}: so few sweeps per update do not by themselves ensure equilibrium."
+    return f"{comparison}: its gradient may be biased; compare log-likelihoods to see the effect."
 
 
 def _on_chains(agree: bool | None, p: float, at_equilibrium: bool | None) -> str:
@@ -252,7 +253,7 @@ def _on_chains(agree: bool | None, p: float, at_equilibrium: bool | None) -> str
     result = f"agree with this model's distribution (p = {p:.2g})"
     if at_equilibrium:
         return f" The run's own chains {result}."
-    return f" Yet its own chains {result}: they kept up with it at the end of the run."
+    return f" Yet its own chains {result}: they kept up with the model at the end of the run."
 
 
 def _times(ratio: float) -> str:

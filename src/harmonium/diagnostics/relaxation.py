@@ -1,4 +1,4 @@
-"""Mixing of chains: relaxation time, effective sample sizes, R̂, and a comparison of starts."""
+"""Mixing of chains: relaxation time, effective sample sizes, R̂, and chains from two starts."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def mixing(
 
     τ = 1 + 2 Σ_t ρ(t) is the integrated autocorrelation time. The transition matrix of a
     sweep v → h → v has eigenvalues 1 = λ₁ > λ₂ ≥ … ≥ 0, and no observable's τ exceeds the τ of the
-    slowest mode, (1 + λ₂)/(1 − λ₂). The relaxation time is that of a mode whose τ is the largest
-    one measured:
+    slowest mode, (1 + λ₂)/(1 − λ₂). The relaxation time is that of a mode whose τ equals the
+    largest measured τ:
 
         relaxation = −2 / log λ,    λ = (τ − 1)/(τ + 1).
 
     After k sweeps, a fraction λ^k = e^(−2k / relaxation) of a perturbation remains: 14 % at k =
     relaxation. The relaxation time is twice the exponential autocorrelation time −1 / log λ, and
-    for τ ≥ 3 it equals τ to within 4 %. If there are more sweeps than this between updates, the
-    chains hardly depend on their states at the previous update.
+    for τ ≥ 3 it equals τ to within 4 %. If the number of sweeps between updates exceeds the
+    relaxation time, the chains hardly depend on their states at the previous update.
 
     A mode that no chain from either start visits cannot be detected: both groups of chains then
     agree on the distribution over the modes that they did visit. A slow mode with low probability
@@ -78,14 +78,17 @@ def mixing(
         chains: number of chains, at least 16.
         sweeps: the maximum length of a chain.
         starts: rows at which the second half of the chains start, in the user's coding, or a
-            `Dataset`. If None, h is drawn from the isolated *hidden* layer, and then v given h.
+            `Dataset`. If None, these chains start at v drawn given h, where h is drawn from the
+            isolated *hidden* layer.
         sampler: the sampler of the chains; block Gibbs sampling if None. With another sampler,
-            "sweeps" are steps of that sampler. With replica exchange, whole columns are measured
-            too, since the states of the last model decorrelate whenever replicas are swapped there.
-            A replica exchange step is not a positive kernel: the result is then the relaxation time
-            of the slowest observable, not a bound.
+            "sweeps" are steps of that sampler. With replica exchange, means over all models of the
+            ladder are measured too, since the states of the last model alone decorrelate whenever
+            replicas are swapped there. A step of replica exchange may have negative eigenvalues:
+            the result is then the relaxation time of the slowest observable, not a lower bound on
+            that of the slowest mode.
         seconds: time, in seconds, after which the run is not extended.
-        progress: a function called with the fraction used of the time or of `sweeps`, from 0 to 1.
+        progress: a function called with the fraction of `seconds` or of `sweeps` that has been
+            used, from 0 to 1.
 
     Raises:
         InputError: an argument is invalid, or rows are outside the visible layer's domain.
@@ -98,7 +101,8 @@ def mixing(
         >>> mixing.resolved, abs(mixing.relaxation - 0.72) < 0.1  # −2 / log(1/16)
         (True, True)
 
-    Source: Decelle, Furtlehner & Seoane 2021; Vehtari et al. 2021 (R̂, effective sizes); Sokal 1997.
+    Source: Decelle, Furtlehner & Seoane 2021; Vehtari et al. 2021 (R̂ and effective sample sizes);
+    Sokal 1997.
     """
     check_positive(seconds=seconds)
     start = clock()
@@ -233,7 +237,7 @@ def _order(count: int, *, key: PRNGKeyArray) -> Array:
 
 
 def _starts_of_second_half(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) -> Array:
-    """Return n visible states: rows of `starts`, or states given isolated hidden units."""
+    """Return n visible states: rows of `starts`, or, if None, states drawn given isolated h."""
     if starts is None:
         return _from_hidden(rbm, n, key=key)
     key_rows, key_order = split(key)

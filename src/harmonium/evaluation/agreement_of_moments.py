@@ -1,4 +1,4 @@
-"""Agreement between the moments of samples and data: one coefficient for each order."""
+"""Agreement between samples and data: a correlation coefficient for each order of moments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .moments import check_codes, cumulants, groups, pearson, variables_of
 
 __all__ = ["MomentAgreement", "moment_agreement"]
 
-MOST_GROUPS = 20_000  # pairs or triples of columns
+MOST_GROUPS = 20_000  # largest number of pairs or triples of columns
 NAMES = {1: "means", 2: "pair correlations", 3: "triple correlations"}
 
 
@@ -25,7 +25,7 @@ class MomentAgreement(NamedTuple):
         slope: slope of a regression through the origin of the samples' moments on the data's; below
             1 if the samples' correlations are too weak.
         others: the coefficient between the data and as many other rows of data as there are
-            samples, which is what a perfect sampler would reach; None without other rows.
+            samples, which a perfect sampler would reach; None if no other rows were given.
         count: number of moments compared.
 
     Example:
@@ -50,11 +50,13 @@ def moment_agreement(
     Args:
         samples: rows drawn from a model, in the user's coding.
         data: rows of data that the model was not trained on.
-        states: number of states of each column, or one number for all; 1 or None: numeric.
+        states: number of states of each column, or one number for all columns; 1 or None for
+            numeric columns.
         others: other rows of data, for comparison; a random subset as large as the samples is used.
 
     Returns:
-        One entry per order, from at most 20,000 randomly chosen pairs or triples.
+        One entry for each order of moments, computed from at most 20,000 randomly chosen pairs or
+        triples of columns.
 
     Raises:
         InputError: the numbers of columns differ, or the rows do not match the states.

@@ -30,8 +30,8 @@ class Score(NamedTuple):
         name: the name of the score.
         value: the score of the samples, averaged over the splits.
         error: the standard error of `value`, estimated by the standard deviation over the splits.
-            The samples are redrawn with replacement in each split, except for scores that copies
-            would change (AATS).
+            The samples are redrawn with replacement in each split, except for the scores based on
+            nearest neighbours, which repeated rows would change.
         perfect: the score of other rows of data (a perfect sampler), averaged over the splits.
         spread: standard deviation of the perfect sampler's score over the splits.
         rows: number of rows in each of the two sets that are compared.
@@ -95,9 +95,9 @@ class Quality(NamedTuple):
             there is no triple.
         spectrum: relative difference of the variances along principal axes, from 0 to 1.
         aats: nearest-neighbour adversarial accuracy; 0.5 is perfect, smaller values mean copies.
-        aa_truth: the part of the accuracy from data rows; 0.5 is perfect.
-        aa_syn: the part of the accuracy from samples; 0.5 is perfect.
-        energy: energy distance, in units of the columns; can be negative by chance.
+        aa_truth: the part of `aats` that is computed at rows of data; 0.5 is perfect.
+        aa_syn: the part of `aats` that is computed at samples; 0.5 is perfect.
+        energy: energy distance, in the units of the columns; it can be negative by chance.
         privacy_loss: `aats` against held-out rows minus `aats` against data; None without
             held-out rows.
         splits: number of random splits of the data.

@@ -15,8 +15,8 @@ from ..layers import AbstractLayer
 NUMERIC = -1  # the code of a numeric column
 MOST_LISTED = 150_000  # groups of variables; if there are more, a random subset is used
 BLOCK = 128  # groups whose products are in memory at once
-ROUNDING = 1e-13  # of the largest product of values
-NO_VARIANCE = 1e-12  # relative to the largest variance; below this, an axis is rounding error
+ROUNDING = 1e-13  # relative to the largest product of values
+NO_VARIANCE = 1e-12  # relative to the largest variance; smaller variances are rounding errors
 
 
 class Variables(NamedTuple):
@@ -41,7 +41,8 @@ def variables_of(states: Any, columns: int) -> Variables:
     """Return a variable for each numeric column and for each state of each column of codes.
 
     Args:
-        states: number of states of each column, or one number for all; 1 or None: numeric.
+        states: number of states of each column, or one number for all columns; 1 or None for
+            numeric columns.
         columns: number of columns.
 
     Raises:
@@ -85,8 +86,7 @@ def check_codes(rows: np.ndarray, name: str, variables: Variables) -> None:
 def groups(variables: Variables, order: int, most: int) -> np.ndarray:
     """Return groups of `order` variables from different columns, shape (n, order).
 
-    If there are more than `most` groups, a random subset of them is returned, which is always the
-    same.
+    If there are more than `most` groups, a random subset is returned, the same in every call.
     """
     n = len(variables.column)
     rng = np.random.default_rng(0)

@@ -25,7 +25,7 @@ def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
 
     Args:
         rbm: a model whose visible layer is discrete.
-        rows: in the user's coding, shape (n, visible units).
+        rows: rows to score, in the user's coding, shape (n, visible units).
 
     Raises:
         InputError: rows are outside the visible layer's domain, or the layer is continuous.

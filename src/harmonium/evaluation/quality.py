@@ -24,7 +24,7 @@ MOST_AXES = 20  # along which variances are compared
 
 
 class _Splits(NamedTuple):
-    """One score for each split: of the samples, of resampled samples, and of other rows of data."""
+    """A score of samples, of resampled samples and of other data: one value for each split."""
 
     samples: np.ndarray
     redrawn: np.ndarray
@@ -35,7 +35,7 @@ class _Sets(NamedTuple):
     """A pool of rows, and the indices of the rows that are compared in each split.
 
     Attributes:
-        values: the variables of the rows, minus those of one row, shape (pool, variables).
+        values: the values of the variables minus their values in one row, shape (pool, variables).
         metric: the weight of each variable in squared distances, shape (variables,).
         samples: the samples, in a new order for each split, shape (splits, k).
         data: rows of data, shape (splits, k).
@@ -64,8 +64,8 @@ def sample_quality(
     """Score samples against data, and compare the scores with those of a perfect sampler.
 
     The data are split at random, many times, into disjoint parts A and B of k rows each. A score
-    compares k samples with A; `perfect` compares B with A. k is the smallest of the number
-    of samples, half the number of data rows, and `rows`. Samples are treated as independent rows,
+    compares k samples with A, and `Score.perfect` compares B with A. Here k is the smallest of the
+    number of samples, half the number of data rows, and `rows`. Samples are treated as independent,
     so samples from slowly mixing chains score worse than independent samples from the same model.
     All rows have equal weights. `Score.z` measures how far a score is from that of a perfect
     sampler, `Score.judgement` states the result in words, and `print` shows all scores in a table.
@@ -85,22 +85,23 @@ def sample_quality(
       are equally near, as is common for discrete rows, the fraction of them in the row's own set
       counts. The row itself and one row of the other set, its partner, are excluded, so that a
       perfect sampler scores 0.5 on average.
-    - energy: 2⟨d(s, a)⟩ − ⟨d(s, s′)⟩ − ⟨d(a, a′)⟩, with means over pairs of different rows, so the
-      estimate is unbiased.
+    - energy: 2⟨d(s, a)⟩ − ⟨d(s, s′)⟩ − ⟨d(a, a′)⟩, where d is the distance between rows s, s′ of S
+      and a, a′ of A. The means are over pairs of different rows, so the estimate is unbiased.
     - privacy loss: AATS with held-out rows in place of A, minus AATS. Copies are detected only
       among the compared rows, which may be a small part of the data.
 
     The squared distance d² is the number of columns of codes that differ, plus the squared
-    Euclidean distance in the other columns; scale columns with different units first.
+    Euclidean distance in the other columns. Numeric columns in different units should therefore be
+    scaled first.
 
     Args:
         samples: rows in the user's coding, shape (n, columns).
         data: rows in the user's coding, shape (m, columns).
-        states: number of states of each column, or one number for all; a column with q > 1 states
-            contains codes from 0 to q − 1. 1 or None: numeric columns.
+        states: number of states of each column, or one number for all columns; a column with q > 1
+            states contains codes from 0 to q − 1. 1 or None stands for numeric columns.
         held_out: rows not used in training, shape (h, columns), for the privacy loss.
-        rows: the largest number of rows in each compared set. With more rows, smaller errors
-            are detected; time and memory grow with the square.
+        rows: the largest number of rows in each compared set. With more rows, smaller errors are
+            detected, but time and memory grow with the square of this number.
         splits: number of random splits.
         seed: random seed for the choice of rows and splits.
 
@@ -220,7 +221,11 @@ def _score(name: str, splits: _Splits, rows: int) -> Score:
 
 
 def _weights(sets: _Sets, rng: np.random.Generator) -> np.ndarray:
-    """Return row weights of S, all A, all B and all resampled S, shape (1 + 3 splits, rows)."""
+    """Return the row weights of S, and those of A, of B and of a resampled S for every split.
+
+    The result has shape (1 + 3 splits, rows): first S, then A of each split, then B, then the
+    resampled S.
+    """
     splits, k = sets.data.shape
     members = np.concatenate([sets.samples[:1], sets.data, sets.fresh])
     weights = np.zeros((1 + 3 * splits, int(members.max()) + 1))
@@ -270,8 +275,8 @@ def _accuracies(squares: np.ndarray, truths: np.ndarray, others: np.ndarray) -> 
 def _halves(squares: np.ndarray, truth: np.ndarray, syn: np.ndarray) -> np.ndarray:
     """Return, for each set, the mean fraction of a row's nearest rows that are in its own set.
 
-    The diagonals of the distance matrices are excluded: the row itself, and its partner in the
-    other set.
+    The diagonals of the distance matrices, which are the distances of a row from itself and from
+    its partner in the other set, are excluded.
     """
     across = squares[np.ix_(truth, syn)]
     np.fill_diagonal(across, np.inf)

@@ -23,7 +23,7 @@ def reconstruction_errors(rbm: RBM, rows: Any) -> np.ndarray:
 
     Args:
         rbm: the model.
-        rows: in the user's coding, shape (n, visible units).
+        rows: rows to reconstruct, in the user's coding, shape (n, visible units).
 
     Raises:
         InputError: rows are outside the visible layer's domain.

@@ -23,7 +23,7 @@ __all__ = ["CellScores", "ColumnScore", "cell_scores", "column_scores", "unexpec
 
 COMPLETIONS = 8  # number of completions of a row whose other cells are partly missing
 SWEEPS = 16  # number of sweeps of the chains that draw completions
-STEPS_PER_DEVIATION = 2.5  # grid points per standard deviation given all other units
+STEPS_PER_DEVIATION = 2.5  # grid points per standard deviation of a unit given all other units
 MARGIN = 4.0  # standard deviations of a column by which a grid extends beyond the cells
 MOST_POINTS = 2**12
 COMPLETE = "Converged: every row with a scored cell is complete."
@@ -33,11 +33,12 @@ class CellScores(NamedTuple):
     """Each cell's probability given the other cells of its row.
 
     Attributes:
-        log_p: log p(cell | other cells), in nats, or the log density in the column's unit of
-            measurement, shape (rows, columns with a unit); NaN if the cell is missing.
+        log_p: log p(cell | other cells), in nats, shape (rows, columns in `Columns.modelled`); for
+            numbers, p is a density, per unit of measurement. NaN if the cell is missing.
         guesses: the best guess of each cell from the other cells of its row, in the format of the
-            table: an array for each column with a unit.
-        converged: whether completions of rows with missing cells are exact or their chains mixed.
+            table: an array for each column in `Columns.modelled`.
+        converged: whether the completions of rows with missing cells are exact, or come from chains
+            that mixed.
         message: a sentence that confirms convergence or describes the problem.
 
     Example:
@@ -59,10 +60,11 @@ class ColumnScore(NamedTuple):
     Attributes:
         name: the name of the column.
         kind: the type of the column, such as "category".
-        cells: the number of cells.
-        log_p: log p(cell | other cells), in nats.
+        cells: the number of cells that are not missing.
+        log_p: the mean of log p(cell | other cells), in nats.
         stderr: the standard error of `log_p`.
-        alone: log p(cell) of the column on its own, estimated from the training rows.
+        alone: the mean of log p(cell) under the distribution of the column on its own, which is
+            estimated from the training rows.
         correct: the fraction of cells whose best guess is right; None for columns without states.
         commonest: the accuracy of always guessing the most frequent state; None for columns
             without states.
@@ -131,7 +133,7 @@ def cell_scores(
     given = {part.name for part in columns.given_parts}
     for unit, column in enumerate(columns.modelled):
         means = np.full((len(rows), column.states or 1), np.nan)
-        if column.name in given:  # the model has no probability of given cells
+        if column.name in given:  # the model assigns no probability to given cells
             guesses.append(_best_guesses(column, means))
             continue
         for group in _completed(rbm, rows, unit, fold_in(key, unit)):
@@ -227,7 +229,7 @@ def column_scores(
 
 
 class _Group(NamedTuple):
-    """The indices of rows whose cell of a unit is known, and completions drawn without it."""
+    """Indices of rows with a known cell of one unit, and completions drawn without that cell."""
 
     rows: np.ndarray
     completions: np.ndarray
@@ -235,7 +237,7 @@ class _Group(NamedTuple):
 
 
 def _completed(rbm: RBM, rows: np.ndarray, unit: int, key: Any) -> list[_Group]:
-    """Return the rows in which this unit's cell is known, first the rows without other gaps."""
+    """Return the rows in which this unit's cell is known, first those with no missing cells."""
     is_known = ~np.isnan(rows[:, unit])
     has_gaps = np.isnan(np.delete(rows, unit, axis=1)).any(1)
     groups = []
@@ -259,7 +261,8 @@ def _values_of(
     if states is not None:
         return np.arange(states, dtype=np.float32), 0.0
     # The grid is wide enough to contain nearly all probability, and fine enough for the narrowest
-    # peak: p given the other units is a mixture of normal densities with this deviation.
+    # peak: given the other visible units, p is a mixture of normal densities, whose common standard
+    # deviation is `_conditional_deviation`.
     known = codes[~np.isnan(codes)]
     deviation = max(float(known.std()), 1e-3)
     low = known.min() - MARGIN * deviation
@@ -271,7 +274,7 @@ def _values_of(
 
 
 def _power_of_two(count: int) -> int:
-    """Return the smallest power of two that is at least `count`, so that few sizes are compiled."""
+    """Return the smallest power of two ≥ `count`, so that programs are compiled for few sizes."""
     return 1 << (count - 1).bit_length()
 
 
@@ -365,7 +368,7 @@ def unexpected(
     Args:
         scores: the scores of all cells.
         columns: the columns of the table.
-        count: the largest number of columns to name.
+        count: the largest number of columns to name for a row.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of

@@ -24,8 +24,8 @@ from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
 
 USUAL_CHAINS = 500
-# With a rate of 0.4, training on bars and stripes diverges; with 0.1, digits of 784 pixels score
-# 3.5 nats lower than with 0.4: see `Persistent`.
+# With a rate of 0.4, training on bars and stripes diverges; with 0.1, the log-likelihood of digits
+# of 784 pixels is 3.5 nats lower than with 0.4: see `Persistent`.
 USUAL_RATE = 0.1
 # The variance that hidden units initially add, as a multiple of the variance of whitened columns.
 USUALLY_ADDED = 2.0
@@ -67,8 +67,8 @@ def usual_rate(rbm: RBM) -> float:
     of 4; if both have a spread of 4, the chains lag behind the model at 0.1 (docs/practice.md,
     section 13).
 
-    Correlated real columns are whitened, so their variance is 1. If the hidden units add much more
-    variance than this, as in a mixture of well-separated classes, the rate is divided by the added
+    Correlated real columns are whitened, so their variance is 1. If the hidden units add a variance
+    of more than 2, as in a mixture of well-separated classes, the rate is divided by the added
     variance, since a change in the precision then moves the classes correspondingly further.
     """
     return USUAL_RATE * min(1.0, BOTH_WIDE / float(_spread_of_both(rbm)))
@@ -81,8 +81,8 @@ def _spread_of_both(rbm: RBM) -> Float[Array, ""]:
     columns = correlated(rbm.visible)
     if not len(columns):
         return spread
-    # If rows are far apart, hidden units without inputs may vary far less than given the rows, so
-    # the neutral layer is used.
+    # If rows are far apart, hidden units may vary far less without inputs than they do given the
+    # rows, so the variance of the neutral layer is used.
     neutral = rbm.hidden.base()
     variance = neutral.variance(neutral.zero_inputs)
     added = whitening(rbm.visible).T @ rbm.dense_weights[columns] * jnp.sqrt(variance)
@@ -114,7 +114,7 @@ class About(NamedTuple):
             `Rounded` weights can take their place.
         takes_missing: whether a batch may contain missing values (NaN); if not, `fit` wraps the
             method in `Marginal`.
-        keeps_given: whether the chains have the rows' lengths, for models that take lengths as
+        keeps_given: whether each chain keeps the length of a row, for models that take lengths as
             given.
         takes_given_units: whether each chain has the given units of its own row of the batch; if
             not, `fit` uses `ConditionalLikelihood` for layers with given units.
@@ -155,7 +155,7 @@ class Status(NamedTuple):
         chains: the persistent chains; None if there are none.
         kernel: the sampler that moves the chains, and the number of its steps per update; None if
             there are no chains.
-        notes: changes that the method made automatically, with reasons, one line each.
+        notes: warnings, and changes that the method made automatically, one line each.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -175,8 +175,8 @@ class AbstractGradient(AbstractModule):
     """A method that estimates the gradient of the negative log-likelihood, for use with optax.
 
     `batch` is a `Cloud`, a weighted set of data states, whose weights sum to 1. The gradient has
-    the same tree structure as the model. A complete example, in which each update runs new short
-    chains, starting from the model with zero weights:
+    the same tree structure as the model. The following method is a complete example. Each update
+    runs new, short chains, which start from the model with zero weights:
 
     ```python
     >>> import jax
@@ -202,7 +202,7 @@ class AbstractGradient(AbstractModule):
 
     @abstractmethod
     def estimate(self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray) -> Estimate:
-        """Return the gradient of the negative log-likelihood, the new state, and the info."""
+        """Return the gradient of the negative log-likelihood, the new state, and a `PhaseInfo`."""
 
     @property
     def about(self) -> About:
@@ -356,7 +356,7 @@ def _gradient_by_weights(weights: Any, states: Array, by_inputs: Array) -> Any:
 
 
 def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Float[Array, " columns"]:
-    """Return Jᵀg, the gradient with respect to constant inputs, with J the Jacobian of `shift`."""
+    """Return Jᵀ `grads`, the gradient by constant inputs; J is the Jacobian of `layer.shift`."""
 
     def shifted(delta: Array) -> AbstractLayer:
         return eqx.filter(layer.shift(delta), eqx.is_inexact_array)  # masks have no gradient
@@ -375,6 +375,6 @@ def contrasted(
 
 
 def phase_info(rbm: RBM, data: Cloud, gap: Float[Array, ""]) -> PhaseInfo:
-    """Return statistics of the data phase with this gap; XLA reuses the gradient's products."""
+    """Return the gap and the statistics of the data phase; XLA shares products with gradients."""
     hidden_mean = data.mean_of(rbm.mean_h_from_v(data.states))
     return PhaseInfo(data.mean_of(data.states), hidden_mean, gap)

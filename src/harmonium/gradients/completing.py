@@ -1,4 +1,4 @@
-"""Completion of the rows of a batch: by all their completions if few, else by a draw for each."""
+"""Completion of rows with missing values: all completions of a row if there are few, or a draw."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def columns_to_complete(visible: AbstractLayer, missing: int | None) -> np.ndarr
 
     Args:
         visible: the visible layer.
-        missing: the largest number of missing units in a row, if known; if it is the number of
-            latent units, no other units are missing.
+        missing: the largest number of missing units in a row, if known; if this number equals the
+            number of latent units, no other units are missing.
     """
     may_be_missing = ~np.asarray(visible.spread(given_units(visible)))
     if missing == visible.n_latent:
@@ -54,14 +54,14 @@ class Completing(AbstractModule):
     most: Limits = eqx.field(static=True, default=QUICK_SUMS)
 
     def first(self, visible: AbstractLayer, *, key: PRNGKeyArray) -> Array:
-        """Return completions of all rows, drawn without inputs; small integers as such."""
+        """Return completions of all rows, drawn without inputs; small integers become int16."""
         states = visible.sample_without_inputs((self.rows,), key=key)
         states = states[:, columns_to_complete(visible, self.missing)]
-        # Not bfloat16: on a CPU, XLA would convert all rows to write some.
+        # bfloat16 is not used: on a CPU, XLA would convert all rows in order to write a few.
         return states.astype(jnp.int16 if visible.is_exact_in_bfloat16 else visible.dtype)
 
     def summed(self, rbm: RBM, v: Array) -> Posterior | None:
-        """Return the sum over hidden states or completions; None if both have too many terms."""
+        """Return the sum over hidden states or completions; None if both sums are too long."""
         return posterior(rbm, v, self.missing or rbm.visible.n_units, self.most)
 
     def filled(
@@ -75,7 +75,7 @@ class Completing(AbstractModule):
         if terms is None:  # there are too many terms
             v, completions = self._drawn(rbm, batch, completions, key=key)
             return batch._replace(states=v), completions, None
-        if terms.v is None:  # hidden states; the missing units are drawn given one of these states
+        if terms.v is None:  # a sum over h; the missing units are drawn given one of its states
             v = draw(rbm, terms, key=key, seen=batch.states)
             return batch._replace(states=v), completions, terms
         v = terms.v.reshape(-1, rbm.visible.size)

@@ -1,4 +1,4 @@
-"""The gradient of log p(y | u), of the targets of a row given its given units."""
+"""The gradient of log p(y | u), where u are the given units of a row and y its targets."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from .completing import Completing
 
 
 class ConditionalLikelihood(AbstractGradient):
-    r"""Ascent on log p(y | u), for a visible layer of which some units u are given (`Conditional`).
+    r"""Ascent on log p(y | u), for a `Conditional` visible layer of given units u and targets y.
 
         log p(y | u) = F(u) − F(u, y),     F(u) = −log of the sum of e^(−F(u, y)) over the targets y
 
-    So the gradient is the gradient of ⟨F(u, y)⟩ at the rows minus its mean over y drawn from
-    p(y | u), separately for each row. If a sum over hidden states or over the targets has few terms
-    (`most`), F(u) is that sum, and the gradient is exact. Otherwise a run keeps a state of the
-    targets of each row, and moves it by one Gibbs sweep, with u held, each time the row is in a
-    batch: PCD with one chain for each row. If no states are kept, each update draws the targets
-    from independent units by a few sweeps. `fit` uses this method for such a layer in place of PCD
-    and of the exact gradient.
+    The gradient of −log p(y | u) is therefore the gradient of F(u, y) at the row minus the mean of
+    this gradient over y drawn from p(y | u). If a sum over hidden states or over the targets has at
+    most as many terms as `most` allows, F(u) is computed by that sum, and the gradient is exact.
+    Otherwise a run keeps a state of the targets of each row, and moves it by one Gibbs sweep with u
+    fixed each time the row is in a batch. This is PCD with one chain for each row. If no states are
+    kept, each update draws the targets by a few sweeps that start from independent units. `fit`
+    uses this method for such a layer in place of PCD and of the exact gradient.
 
     Attributes:
         sweeps: Gibbs sweeps of the targets, if their states are not kept.
         rows: number of rows whose states are kept; 0 if no states are kept.
         most: limits on the number of terms of an exact sum.
-        is_exact: whether a model without such a sum is rejected.
+        is_exact: whether models are rejected for which both sums have too many terms.
 
     Example:
         >>> layer = hm.Conditional(hm.Bernoulli(2), given=[0], weights=[[3.0]])
@@ -75,10 +75,10 @@ class ConditionalLikelihood(AbstractGradient):
         return Completing(self.sweeps, targets, self.rows, self.most)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Array | tuple[()]:
-        """Return states of the targets of all rows; empty if none are kept.
+        """Return states of the targets of all rows, or () if none are kept.
 
         Raises:
-            InputError: no units are given, or the gradient cannot be exact but should be.
+            InputError: no units are given, or `is_exact` is True and the gradient would not be.
         """
         if not is_conditional(rbm.visible):
             raise InputError(

@@ -48,7 +48,7 @@ class Coupled(AbstractGradient):
     large variance: this is the price of removing the bias of CD.
 
     Attributes:
-        sweeps: k, the number of sweeps before a chain enters the sum.
+        sweeps: k, the number of sweeps before the states of a chain enter the sum.
         chains: number of pairs, which start at rows drawn in proportion to the rows' weights. If
             None, one pair starts at each row of the batch.
 
@@ -166,7 +166,7 @@ def _until_met(
 
 
 def _widths(n: int) -> list[tuple[int, int]]:
-    """Return, for each round, the number of pairs and the number that have not met at its end."""
+    """Return, for each round, the number of pairs, and how many may be left unmet at its end."""
     widths = [n]
     while widths[-1] > NARROWER * NARROWEST:
         widths.append(-(-widths[-1] // NARROWER))
@@ -189,12 +189,13 @@ def drawn_together(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, "n columns"], Float[Array, "n columns"]]:
-    r"""Draw x from p(x | I) and y from p(y | J), equal with the largest possible probability.
+    r"""Draw x given `inputs` and y given `others`, equal with the largest possible probability.
 
-    This is a maximal coupling: P(x = y) = ∫ min(p, q) over the states of the whole layer. First x
-    is drawn from p, and y = x is accepted with probability min(1, q(x)/p(x)). Otherwise x and y are
-    redrawn from the residuals of p and q, by rejection: a draw x from p is rejected with
-    probability min(1, q(x)/p(x)), a draw y from q with probability min(1, p(y)/q(y)). The draws of
+    This is a maximal coupling of the two conditional distributions p of x and q of y: P(x = y) =
+    ∫ min(p, q) over the states of the whole layer. First x is drawn from p, and y = x is accepted
+    with probability min(1, q(x)/p(x)). Otherwise x and y are redrawn from the residuals of p and q,
+    by rejection: a draw x from p is rejected with probability min(1, q(x)/p(x)), and a draw y from
+    q is rejected with probability min(1, p(y)/q(y)). The draws of
     x and y use the same random numbers, so x and y are close even if they differ. If p and q are
     nearly equal, few pairs need the residuals, but each of these pairs needs many draws. Draws are
     therefore made for all rows at once and divided among the waiting pairs, and each pair takes the

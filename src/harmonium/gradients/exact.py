@@ -39,7 +39,7 @@ class Exact(AbstractGradient):
         return About("exact gradient", is_exact=True)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
-        """Check that the model can be enumerated, and return an empty state."""
+        """Check that the states of a layer can be enumerated, and return an empty state."""
         summed = enumerable(rbm)
         if summed is None or (summed.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
             raise InputError(

@@ -1,7 +1,7 @@
 """Gradients from states drawn by an external sampler, such as a quantum annealer.
 
 A problem with spin variables −1 and +1 is sent to the sampler, which returns states at an inverse
-temperature β. Code that runs on the host while a compiled program waits uses NumPy.
+temperature β. The functions that run on the host while a compiled program waits use NumPy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FEW = 0.1  # the effective fraction of the draws below which a note is added
 STEP = 8.0
 LEAST = 1e-2
 MOST = 1e2
-MEMORY = 0.9  # factor by which information on β decays in each update
+MEMORY = 0.9  # factor by which the information on β is multiplied in each update
 ROUNDING = 1e-6  # coefficients that exceed a range by less than this do not count as clipped
 
 Range = tuple[float, float]
@@ -44,7 +44,7 @@ class ExternalState(NamedTuple):
 
     Attributes:
         beta: inverse temperature of the returned states, relative to the energies sent.
-        information: the information on β from earlier updates, 1 / variance.
+        information: the precision (1 / variance) of `beta`, from the draws of earlier updates.
         effective: effective fraction of the last draws, (Σw)² / (n Σw²), where w are the weights
             that correct the draws to β = 1.
         clipped: the largest number of fields and couplings clipped in an update.
@@ -60,10 +60,10 @@ class Draws(NamedTuple):
     """The draws returned by one call of the sampler, with estimates of β.
 
     Attributes:
-        is_high: distinct visible states, shape (n, visible), 1 if a unit is at its higher value.
+        is_high: distinct visible states, shape (n, visible), 1 for the higher value of a unit.
         counts: the number of times that each state was drawn, shape (n,); 0 for padding.
         beta: the estimate of the sampler's β that includes these draws.
-        information: the information on β from these and all earlier draws.
+        information: the precision of this estimate.
         at: β of these draws, relative to the energies of the model itself.
         clipped: number of fields and couplings that were clipped.
     """
@@ -77,7 +77,7 @@ class Draws(NamedTuple):
 
 
 class External(AbstractGradient):
-    r"""A gradient whose model states are drawn by an external sampler, such as an annealer.
+    r"""A gradient with a model phase from an external sampler, such as a quantum annealer.
 
     Each update sends the model to the sampler, as a `dimod.BinaryQuadraticModel` of spins with the
     labels of `to_dimod`, and uses the visible states that the sampler returns; hidden units are
@@ -88,8 +88,8 @@ class External(AbstractGradient):
     sent to it. With `beta=None`, β is estimated from the states by maximum pseudo-likelihood over
     all units, combined with the estimates of earlier updates. The energies of the next update are
     divided by the estimate, so that its states are returned at β ≈ 1. Weights correct any remaining
-    difference: each state returned at β = b has weight e^(F_b(v) − F(v)), where F_b is the free
-    energy of the model with all parameters multiplied by b.
+    deviation from β = 1: each state returned at β = b has weight e^(F_b(v) − F(v)), where F_b is
+    the free energy of the model with all parameters multiplied by b.
 
     Hardware limits the range of coefficients. If the model's coefficients exceed this range and β
     is estimated, all coefficients are scaled down, and the weights e^(F_b(v) − F(v)) correct for
@@ -169,7 +169,7 @@ class External(AbstractGradient):
         return self.beta is None and self.weighting == "counts"
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return notes on clipped coefficients, and on draws with a small effective sample size."""
+        """Return notes on clipped coefficients, an implausible β, and draws far from β = 1."""
         if state is None:
             return Status()
         notes = []
@@ -182,13 +182,14 @@ class External(AbstractGradient):
             )
         if not LEAST * 1.01 < float(state.beta) < MOST / 1.01:
             notes.append(
-                f"no β from {LEAST:g} to {MOST:g} describes the states of {self.other.name}: they "
-                "hardly depend on the energies, or it rescales its input, and the gradient is wrong"
+                f"no β from {LEAST:g} to {MOST:g} describes the states of {self.other.name}: either"
+                " they hardly depend on the energies, or the sampler rescales its input; in both"
+                " cases the gradient is wrong"
             )
         if float(state.effective) < FEW:
             notes.append(
-                f"draws of {self.other.name} were far from β = 1: reweighted, the last ones are"
-                f" effectively {float(state.effective):.1%} of their number"
+                f"draws of {self.other.name} were far from β = 1: after reweighting, the effective"
+                f" sample size of the last draws is {float(state.effective):.1%} of their number"
             )
         return Status(notes=notes)
 
@@ -199,7 +200,7 @@ class External(AbstractGradient):
         return {"beta": state.beta, "effective_reads": state.effective}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> ExternalState:
-        """Check that the model can be sent, and return a state with β = 1 ± 1 or the given β."""
+        """Check that the model can be sent, and return the given β, or 1 with a variance of 1."""
         terms_of(rbm, self.other.source)
         optional("dimod", self.other.source)
         unit = jnp.ones((), rbm.visible.dtype)
@@ -231,7 +232,7 @@ class External(AbstractGradient):
         model = quadratic_of(terms, "SPIN")
         now = float(beta)
         known = float(information)
-        if not all(np.isfinite(part).all() for part in model):  # a diverged run reports this itself
+        if not all(np.isfinite(part).all() for part in model):  # `fit` reports that a run diverged
             size = len(model.visible_bias)
             room = other.room(size)
             return Draws(np.zeros((room, size)), np.full(room, np.nan), now, known, 1.0, 0)
@@ -282,8 +283,8 @@ class States(NamedTuple):
     """States returned by an external sampler.
 
     Attributes:
-        visible: whether each visible unit is at its higher value, shape (n, visible).
-        hidden: whether each hidden unit is at its higher value, shape (n, hidden).
+        visible: whether each visible unit has its higher value, shape (n, visible).
+        hidden: whether each hidden unit has its higher value, shape (n, hidden).
         counts: the number of times that each row was drawn, shape (n,).
     """
 
@@ -324,7 +325,7 @@ class OtherSampler:
         return self.name
 
     def room(self, visible: int) -> int:
-        """Return the largest number of distinct states that can be returned."""
+        """Return the largest number of distinct visible states that a reply may contain."""
         return min(self.reads, 2 ** min(visible, 62))
 
     def sample(self, model: Quadratic, seed: int) -> States:
@@ -382,7 +383,8 @@ def fitted(
         model: the energy in spins.
         scale: the desired scale factor of the energies.
         ranges: the ranges of fields and of couplings, in dimod's sign convention.
-        clips: whether coefficients beyond a range are clipped; if not, the factor is reduced.
+        clips: whether coefficients beyond a range are clipped; if not, `scale` is reduced until all
+            coefficients are in range.
     """
     if ranges is None:
         return _scaled(model, scale), scale, 0
@@ -405,12 +407,12 @@ def fitted(
 def inverse_temperature(
     states: States, model: Quadratic, before: float, information: float
 ) -> tuple[float, float]:
-    r"""Return the maximum pseudo-likelihood estimate of β, and the information on β so far.
+    r"""Return the maximum pseudo-likelihood estimate of β, and the precision of the estimate.
 
         Σ_n c_n Σ_i log σ(β z_ni) − ½ I (β − β₀)²,    z_ni = 2 s_ni (field_i + Σ_j J_ij s_nj)
 
-    This function of β is concave, and the estimate maximises it. β₀ and I summarise earlier
-    updates.
+    This function of β is concave, and the estimate maximises it. s_n are the states, in spins, and
+    c_n their counts. The estimate β₀ and its precision I summarise earlier updates.
 
     Args:
         states: the states.

@@ -131,7 +131,7 @@ class Jarzynski(AbstractChains):
 
 
 def _resampled(state: JarzynskiState, *, key: PRNGKeyArray) -> JarzynskiState:
-    """Resample systematically: a chain of weight w is drawn ⌊nw⌋ or ⌈nw⌉ times."""
+    """Resample n chains systematically: a chain of weight w is drawn ⌊nw⌋ or ⌈nw⌉ times."""
     weights = jax.nn.softmax(state.log_weights)
     offset = jax.random.uniform(key, (), weights.dtype)
     chosen = resampled(weights, len(weights), offset)

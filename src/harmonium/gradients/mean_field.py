@@ -36,16 +36,17 @@ class MeanFieldState(NamedTuple):
 class MeanField(AbstractGradient):
     r"""Mean-field or TAP learning: the gradient of log Z, expanded to first or second order in W.
 
-    Under inputs I, units have means m = Γ′(I) and variances V = Γ″(I), and the expansion is
+    Under inputs I, units with the cumulant-generating function Γ have means m = Γ′(I) and variances
+    V = Γ″(I), and the expansion is
 
         −log Z ≈ Σ_v [I m − Γ(I)] + Σ_h [I m − Γ(I)] − m_vᵀ W m_h − ½ V_vᵀ W∘W V_h
 
-    The inputs I_v and I_h make this sum stationary. `order=1` omits the last term (mean field);
-    `order=2` includes it, which adds the Onsager reaction terms (Thouless, Anderson & Palmer).
-    Several solutions are kept from update to update. Each update refines them by `iterations`
-    fixed-point iterations, damped by averaging the old and new inputs. All solutions have equal
-    weight. After the start no sampling is needed, but the truncated expansion is biased; the bias
-    grows with the weights, and more iterations do not remove it.
+    A solution is a pair of inputs I_v and I_h at which this sum is stationary. `order=1` omits the
+    last term (mean field); `order=2` includes it, which adds the Onsager reaction terms (Thouless,
+    Anderson & Palmer). Several solutions are kept from update to update. Each update refines them
+    by `iterations` fixed-point iterations, damped by averaging the old and new inputs. All
+    solutions have equal weight. After the start no sampling is needed, but the truncated expansion
+    is biased; the bias grows with the weights, and more iterations do not remove it.
 
     Attributes:
         order: 1 or 2; 2 requires layers whose units have one column each.
@@ -151,7 +152,7 @@ def _expansion(
     visible: Float[Array, "n visible"],
     hidden: Float[Array, "n hidden"],
 ) -> Float[Array, " n"]:
-    """Return the expansion of −log Z at these inputs, in nats; its gradient is at constant means.
+    """Return the expansion of −log Z at these inputs, in nats, with gradients at constant means.
 
     At a stationary point, the gradients at constant means and at constant inputs are equal.
     """

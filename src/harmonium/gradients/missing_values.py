@@ -47,9 +47,10 @@ class Marginal(AbstractGradient):
         log p(v_seen) = log Σ_h exp(−U(h) + Σ_seen (v_i·I_i − U_i(v_i)) + Σ_missing Γ_i(I_i))
                         − log Z
 
-    with I = hWᵀ. The gradient is the inner method's gradient, with the missing units of the data
-    drawn from p(v_missing | v_seen); the model phase is unchanged. This gradient is correct if
-    missingness does not depend on the missing values themselves (missing at random).
+    Here I = hWᵀ are the inputs of the visible units, U and U_i the energies of units, and Γ_i the
+    cumulant-generating functions. The gradient is the inner method's gradient, with the missing
+    units of the data drawn from p(v_missing | v_seen); the model phase is unchanged. This gradient
+    is correct if missingness does not depend on the missing values themselves (missing at random).
 
     If a sum over hidden states or over a row's completions has few enough terms (limits `most`),
     the data phase is computed as that sum; with `Exact` as the inner method, the whole gradient is
@@ -167,8 +168,8 @@ class PerPattern(AbstractSampled):
     single distribution over whole rows, and `hm.sample` draws from the RBM with all units, although
     possibly no training row has all units. The method is meant for rows with few seen units among
     very many, such as the films that a person has rated: in principle a missing unit needs no
-    computation. (Here rows are dense, so it costs as much as a seen unit.) `Marginal`, by contrast,
-    follows the likelihood of a single model.
+    computation. (In harmonium, rows are dense arrays, so a missing unit costs as much as a seen
+    unit.) `Marginal`, by contrast, follows the likelihood of a single model.
 
     Attributes:
         sampler: the sampler that moves the chains away from the data.

@@ -3,16 +3,15 @@
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from .._base.statistics import resampled
 from .._base.threefry import split
 from ..layers import AbstractLayer
-from ..layers.capabilities import correlated, has_independent_units, takes_lengths
+from ..layers.capabilities import has_independent_units, takes_lengths
 from ..rbm import RBM
 from ..samplers import Cloud
 from .base import (
-    ITERATIONS,
     USUAL_CHAINS,
     About,
     AbstractChains,
@@ -20,9 +19,9 @@ from .base import (
     cloud_gradient,
     usual_rate,
 )
+from .starting import start_states
 
 FEW_UNITS = 64  # the largest number of visible units for which the rate is 0.1
-LARGE = 1.0  # largest singular value of W above which chains start at rows; see `is_ordered`
 MOST_TIMES = 4.0  # the largest factor by which this rate is raised
 
 
@@ -64,10 +63,10 @@ class Persistent(AbstractChains):
         """Return the default rate, which grows with the number of 0/1 visible units beyond 64.
 
         With 10,000 updates and 500 chains, a rate of 0.4 or more is best for most data sets of up
-        to 800 columns (docs/decisions/mnist_search.md); the default is at most 0.4. But on data
+        to 800 columns (docs/decisions/mnist_search.md), and the default is at most 0.4. But on data
         that a model can fit almost perfectly, such as bars and stripes, the chains lag behind the
         model at this rate. One-hot sites of sequences are also learned better at higher rates
-        (docs/sequences.md). With fewer chains, parameters are noisier at high rates. With fewer
+        (docs/sequences.md). At high rates, parameters are noisier with fewer chains. With fewer
         than 500 chains, and for other units, the default rate is therefore the same as for other
         methods.
         """
@@ -83,16 +82,14 @@ class Persistent(AbstractChains):
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
         """Start the chains from the model with zero weights, with the rows' lengths, if any.
 
-        If the weights are so large that chains may stay where they start, the chains start at rows,
-        whose modes have the right fractions in a low-rank start or a trained model.
+        If the weights are so large that chains may stay in the mode in which they start, the chains
+        start at rows of the batch, which visit the modes in the right proportions.
         """
         chosen = resampled(jnp.abs(batch.weights), self.chains, 0.5)
         rows = batch.states[chosen]
         rbm = rbm.with_given_of(rows)
         key_draw, key_init = split(key)
-        v = rbm.visible.sample_without_inputs((self.chains,), key=key_draw)
-        v = jnp.where(is_ordered(rbm, rows), rows, v)
-        return self.sampler.init(rbm, v, key=key_init)
+        return self.sampler.init(rbm, start_states(rbm, rows, key=key_draw), key=key_init)
 
     def estimate(self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray) -> Estimate:
         """Move the chains by one step and return the gradient of the free-energy gap."""
@@ -100,29 +97,6 @@ class Persistent(AbstractChains):
         chains = with_mean_length(rbm.visible, self.cloud_of(state), batch)
         grads, info = cloud_gradient(rbm, batch, chains)
         return grads, state, info
-
-
-def is_ordered(rbm: RBM, rows: Float[Array, "n visible"]) -> Bool[Array, ""]:
-    """Return whether the weights are large enough for the model to have several modes.
-
-    With W in units of the standard deviations of both layers over the rows, a model whose largest
-    singular value is below 1 has one mode, which chains reach at once. Correlated real columns do
-    not count, since hidden units start with part of their covariance. Traceable.
-    """
-    inputs = rbm.inputs_to_h(rows)
-    of_hidden = rbm.hidden.mean(inputs).var(0) + rbm.hidden.variance(inputs).mean(0)
-    of_visible = rows.var(0).at[correlated(rbm.visible)].set(0.0)
-    deviations = jnp.sqrt(of_visible), jnp.sqrt(of_hidden)
-
-    def along(x: Array) -> Array:
-        inputs = deviations[1] * rbm.inputs_to_h(deviations[0] * x)
-        return deviations[0] * rbm.inputs_to_v(deviations[1] * inputs)
-
-    direction = jnp.ones(rbm.visible.size, rbm.visible.dtype)
-    for _ in range(ITERATIONS):
-        image = along(direction)
-        direction = image / jnp.maximum(jnp.linalg.norm(image), jnp.finfo(image.dtype).tiny)
-    return jnp.linalg.norm(along(direction)) > LARGE**2
 
 
 def with_mean_length(layer: AbstractLayer, model: Cloud, data: Cloud) -> Cloud:

@@ -1,4 +1,4 @@
-"""Objectives without chains, which compare each row with the states one unit away from it."""
+"""Objectives without chains, which compare each row with states that differ in a single unit."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ from .base import About, AbstractGradient, Estimate, phase_info
 class AbstractSingleSite(AbstractGradient):
     """An objective based on log p(v′) − log p(v), where v′ differs from v in one unit.
 
-    Z cancels, so there are no chains, and the choice of the batch is the only noise. All proposals
-    of a row together cost about as much as one product with W. The relative weights of distant
-    modes are not learned.
+    Z cancels, so there are no chains, and the choice of the batch is the only source of noise. The
+    log odds of all states v′ of a row together cost about as much as one product with W. The
+    relative weights of distant modes are not learned.
 
     Example:
         >>> class Flow(hm.gradients.AbstractSingleSite):
@@ -98,8 +98,9 @@ class Discriminative(AbstractSingleSite):
 
         log p(y | v) = b_y + Γ_h(vW + W_y) − log Σ_y′ e^(b_y′ + Γ_h(vW + W_y′)).
 
-    For several labels the objective is the sum over the labels, each given all other units,
-    including the other labels. The distribution of v is not learned; `WeightedSum` can add a
+    Here b_y and W_y are the bias and the weights of label y, and Γ_h is the log of the sum over
+    hidden states. For several labels the objective is the sum over the labels, each given all other
+    units, including the other labels. The distribution of v is not learned; `WeightedSum` can add a
     generative term that learns it. The other units may be of any type.
 
     Attributes:
@@ -152,8 +153,8 @@ class Discriminative(AbstractSingleSite):
 class RatioMatching(AbstractSingleSite):
     """Ratio matching: descent on the Brier scores of predictions of each unit from all others.
 
-    The score of a unit is ½ Σ_a (δ(a, v_i) − p(a | rest))², which is (1 − p(v_i | rest))² for units
-    of two states.
+    The score of unit i is ½ Σ_a (δ(a, v_i) − p(a | all other units))², where the sum runs over its
+    states a. For a unit of two states, the score is (1 − p(v_i | all other units))².
 
     Example:
         >>> free = hm.RBM.from_arrays(np.zeros((2, 2)), [0.0, 0.0], [0.0, 0.0])
@@ -177,10 +178,10 @@ class RatioMatching(AbstractSingleSite):
 
 
 class ProbabilityFlow(AbstractSingleSite):
-    """Minimum probability flow: descent on Σ e^((F(v) − F(v′))/2) over v′ one unit away from v.
+    """Minimum probability flow: descent on the sum of e^((F(v) − F(v′))/2) over neighbours v′ of v.
 
-    States v′ that are themselves data rows are not excluded; with many columns, such states are
-    rare.
+    The neighbours of v are the states that differ from v in one unit. Neighbours that are
+    themselves data rows are not excluded; with many columns, they are rare.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])

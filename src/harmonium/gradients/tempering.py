@@ -19,7 +19,7 @@ from ..rbm import RBM
 from ..samplers import Cloud, ReplicaExchange
 from .base import About, AbstractGradient, Estimate, Status, cloud_gradient
 
-RENEWAL = 0.02  # weight of a new step in the running mean of acceptance, over about 50 steps
+RENEWAL = 0.02  # weight of a new step in the running mean of acceptance, which covers ~50 steps
 PACE = 0.05  # fraction of the distance to its target that a temperature moves per update
 WAIT = 100  # steps between changes of the ladder, in which the acceptance is measured
 
@@ -47,7 +47,7 @@ class AbstractLadder(AbstractGradient):
 
     A run starts with independent units, which need no ladder, and ends with a model that may need a
     long ladder. There are `models` places. Places not yet used hold the current model, and their
-    replicas serve as additional chains. A place is added to the ladder when neighbouring models
+    replicas serve as additional chains of it. A place is added to the ladder when adjacent models
     would otherwise swap with a probability below `acceptance`.
 
     Attributes:
@@ -89,7 +89,7 @@ class AbstractLadder(AbstractGradient):
 
     @abstractmethod
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
-        """Return the path from the base to the model, and the position of each place on it."""
+        """Return the path from the base to the model, and each place's position on this path."""
 
     @abstractmethod
     def changed(self, rbm: RBM, state: LadderState) -> LadderState:
@@ -159,13 +159,14 @@ class Temperatures(NamedTuple):
 
 
 class AbstractTempering(AbstractLadder):
-    r"""Parallel tempering with temperatures that adapt so that all neighbours swap equally often.
+    r"""Parallel tempering at temperatures adapted so that adjacent models swap equally often.
 
     The models of the ladder interpolate linearly between the initial layers, with zero weights, and
-    the current model. Neighbours that swap with probability a are assigned the distance ℓ =
-    −Φ⁻¹(a/2). The ladder has as many temperatures as are needed to divide its total length into
-    steps with the target `acceptance`. In each update the temperatures move only a small fraction
-    of the distance to their new values, so that the replicas can equilibrate.
+    the current model. Adjacent models that swap with probability a are assigned the distance ℓ =
+    −Φ⁻¹(a/2), where Φ is the normal distribution function. The ladder has as many temperatures as
+    are needed to divide its total length into steps with the target `acceptance`. In each update
+    the temperatures move only a small fraction of the distance to their new values, so that the
+    replicas can equilibrate.
 
     Source: Desjardins, Courville & Bengio 2010 (adaptive tempering in training); Kofke 2002; Syed,
     Bouchard-Côté, Deligiannidis & Doucet 2022.
@@ -270,7 +271,7 @@ class Trajectory(AbstractLadder):
 
 
 def _thinned(state: LadderState) -> LadderState:
-    """Free the place whose neighbours are nearest; its replicas move to the current model."""
+    """Free the place with the nearest neighbours, and give its replicas to the current model."""
     places = len(state.at_end)
     lengths = -ndtri(jnp.clip(state.acceptance, 1e-6, 1.0) / 2)
     out = 1 + jnp.argmin(lengths[:-1] + lengths[1:])

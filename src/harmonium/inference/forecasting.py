@@ -21,9 +21,10 @@ class Futures(NamedTuple):
     """Drawn continuations of a series.
 
     Attributes:
-        rows: rows in the user's coding, with the past of each, shape (draws, steps, units).
+        rows: rows in the user's coding, each after the rows of its past, shape (draws, steps,
+            units).
         converged: whether the draws of every step are reliable.
-        message: why they are, or are not.
+        message: why the draws are reliable, or why they are not.
     """
 
     rows: Float[np.ndarray, "draws steps units"]
@@ -36,14 +37,16 @@ def forecast(
 ) -> Float[np.ndarray, "draws steps columns"]:
     """Draw continuations of a series, row by row.
 
-    The model is that of a row given the rows before it, in columns of their own: rows as
-    `hm.data.windows` makes them, with all columns of the past as given units. Each draw of a row is
-    part of the past of the next row, so that the draws of a later row differ as much as the futures
-    of the series may. Quantiles over the draws are intervals.
+    The model predicts a row from the rows before it. It is a model of the windows that
+    `hm.data.windows` returns, in which each earlier row has columns of its own; all these columns
+    are given units. Each drawn row becomes part of the past of the next row, so the draws differ as
+    much as the possible futures of the series do. Quantiles over the draws are prediction
+    intervals.
 
     Args:
         rbm: a conditional model of windows of a series.
-        series: the last rows of the series, in the order of time, at least as many as its past.
+        series: the last rows of the series, in chronological order, at least as many as the model
+            uses as the past.
         steps: number of rows to draw.
         key: a JAX random key.
         draws: number of continuations.
@@ -68,15 +71,15 @@ def forecast(
     columns = units - before
     if not before or before % columns or is_given[before:].any():
         raise InputError(
-            f"rbm: expected a model whose first units are the past of a series and given, such as"
+            f"rbm: expected a model whose first units are the given past of a series, as in"
             f" hm.Conditional(hm.Bernoulli(6), given=range(4)) for two columns; got {rbm.visible}."
         )
     rows = as_array(series, "series")
     past = before // columns
     if rows.ndim != 2 or rows.shape[1] != columns or len(rows) < past:
         raise InputError(
-            f"series: expected at least {past} rows of {columns} columns, the past of the model;"
-            f" got shape {rows.shape}."
+            f"series: expected at least {past} rows of {columns} columns, from which the model"
+            f" predicts the next row; got shape {rows.shape}."
         )
     start = np.concatenate([rows[len(rows) - past :].ravel(), np.full(columns, np.nan)])
     later = np.arange(before) + columns
@@ -96,13 +99,13 @@ def drawn_futures(
     *,
     key: PRNGKeyArray,
 ) -> Futures:
-    """Draw continuations of a series in the coding of its rows.
+    """Draw continuations of a series, with rows in the user's coding.
 
     Args:
         rbm: the conditional model.
         start: the first row, with NaN for its targets.
         given: the indices of the given units.
-        later: for each given unit, the unit whose value it has in the next row.
+        later: for each given unit, the index of the unit whose value it takes in the next step.
         steps: number of rows to draw.
         draws: number of continuations.
         key: a JAX random key.

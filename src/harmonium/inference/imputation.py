@@ -35,12 +35,13 @@ class Imputation(NamedTuple):
         mean: ⟨v⟩ given the seen units, with the columns of `visible.encode`, shape (n, columns):
             the probability of 1 for a Bernoulli unit, and of each state for a Potts unit.
         spread: the standard deviation of each column, 0 for observed units, shape (n, columns).
-        stderr: the standard error of `mean`, from the differences between families of chains; 0 if
-            the mean is exact; shape (n, columns). ± twice this error is a 95 % interval.
+        stderr: the standard error of `mean`, from the differences between families of chains (those
+            with a common ancestor), shape (n, columns); 0 if the mean is exact. The mean ± twice
+            this error is a 95 % interval.
         draws: completed rows, whose missing units are drawn jointly from p(v_missing | v_seen),
             shape (draws, n, observed units).
         method: a description of the computation.
-        converged: whether the values of every row are exact or its chains have mixed.
+        converged: whether, for every row, the values are exact or the chains have mixed.
         message: a sentence that confirms convergence, or states the problem and its remedy.
         effective: a lower bound on the effective number of independent draws, shape (n,).
 
@@ -69,7 +70,8 @@ def impute(
 ) -> Imputation:
     """Fill in the missing values of rows from the model's p(v_missing | v_seen), with uncertainty.
 
-    The mean and variance of a missing unit i follow from p(v_i | h), averaged over h, with I = hWᵀ:
+    The mean and variance of a missing unit i with the cumulant-generating function Γ_i follow from
+    p(v_i | h), averaged over h, with the inputs I = hWᵀ:
 
         ⟨v_i⟩ = ⟨Γ_i′(I)⟩,    var v_i = ⟨Γ_i″(I)⟩ + var Γ_i′(I),    over p(h | v_seen).
 
@@ -77,9 +79,9 @@ def impute(
     both averages are computed as exact sums, and the draws are exact. Otherwise each row has a
     population of at least 32 Gibbs chains, with the seen units held fixed. The first third of the
     sweeps is annealed, with importance weights, so that modes are represented with the model's
-    probabilities; averages are taken over the remaining sweeps. If the chains come from too few
-    families, or the families disagree, the chains restart with twice the sweeps, for about 30 s at
-    most; if this fails, `converged` is False.
+    probabilities; averages are taken over the remaining sweeps. If the chains descend from too few
+    ancestors, or independent groups of chains disagree, the chains restart with twice the sweeps,
+    for about 30 s at most; if this fails, `converged` is False.
 
     Args:
         rbm: the model.

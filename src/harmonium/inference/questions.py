@@ -31,9 +31,10 @@ class Answer(NamedTuple):
     Attributes:
         name: the name of the column.
         values: the values of the column as text, or the names of quantiles.
-        shares: the probability of each value, or None for quantiles.
+        shares: the probability of each value; None if the answer consists of quantiles.
         reach: half the width of the 95 % interval of each probability, estimated from the
-            differences between families of chains; 0 if exact. None for quantiles.
+            differences between families of chains (those with a common ancestor); 0 if exact. None
+            if the answer consists of quantiles.
         quantiles: the 5, 25, 50, 75 and 95 % quantiles as text, or None.
         method: a description of the computation.
         converged: whether the distribution is exact or its chains have mixed.
@@ -74,9 +75,9 @@ def ask(
     Args:
         rbm: a model of the columns' codes.
         columns: the columns of the table.
-        question: "survived | sex=female, age=30..40": columns and, after a bar, known cells and
-            ranges. Names and values that contain commas, bars or equal signs must be quoted. All
-            other columns are unknown and summed over.
+        question: the columns in question and, after a bar, known cells and ranges, as in "survived
+            | sex=female, age=30..40". Names and values that contain commas, bars or equal signs
+            must be quoted. All other columns are unknown and summed over.
         key: a JAX random key.
         chains: number of Gibbs chains, at least 8, if the sum is not exact.
         sweeps: initial number of sweeps per chain; averages are over the last two thirds. Chains

@@ -31,7 +31,7 @@ SUFFIXES = tuple(suffix for known in FORMATS for suffix in known.suffixes)
 MODEL = "model.safetensors"
 LONGEST_START = 512  # bytes used to recognise a format; a zip member's name may be long
 PICKLED = (".pkl", ".pickle", ".joblib", ".sav")
-_PICKLE = re.compile(rb"\x80[\x02-\x05]")  # the first bytes of a pickle, and its protocol
+_PICKLE = re.compile(rb"\x80[\x02-\x05]")  # a pickle's first byte, and its protocol
 _FILE_AND_PART = re.compile(r"(?P<file>.+\.[^.:/\\]+):(?P<part>[^:/\\]+)", re.DOTALL)
 
 
@@ -68,7 +68,7 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
             f"{path}: expected a file in a folder that exists; got another path; create the"
             " folder first, or give a file name."
         )
-    # If the format cannot represent the model, this raises before the file is touched.
+    # If the format cannot represent the model, this raises an error before the file is touched.
     content = format_to_write(file).serialise(rbm, str(path))
     if jax.process_index() == 0:  # only one of several processes writes the file
         write_whole(file, content)

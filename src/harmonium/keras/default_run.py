@@ -1,7 +1,7 @@
 """The default training run: its length, its weight penalty, and the choice of the final model.
 
-Training follows `harmonium.fit`: an object of the same class, `Judge`, evaluates the Keras model
-between epochs.
+Training follows the rules of `harmonium.fit`: its class `Judge`, which implements these rules, also
+evaluates the Keras model between epochs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Penalty(keras.metrics.Metric):
         """Do nothing: the callback sets the strength between epochs."""
 
     def reset_state(self) -> None:
-        """Do nothing."""
+        """Do nothing: the strength is kept from epoch to epoch."""
 
     def result(self) -> Tensor:
         """Return the strength."""
@@ -186,7 +186,7 @@ class DefaultRun(keras.callbacks.Callback):
             score = log_likelihood(rbm, self.held_out, key=key, seconds=seconds)
         except NotFiniteError as error:
             return str(error)
-        words = f"held-out rows have {score.value:.2f} nats per row"
+        words = f"held-out rows have a log-likelihood of {score.value:.2f} nats per row"
         if score.high > score.low:
             words += f", in [{score.low:.2f}, {score.high:.2f}]"
         if not score.converged:

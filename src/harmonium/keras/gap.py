@@ -9,7 +9,7 @@ from .units.base import Tensor
 
 
 def free_energy_gap(model: Any, rows: Tensor, weights: Tensor | None, training: bool) -> Tensor:
-    """Return ⟨F⟩_data − ⟨F⟩_model; its gradient estimates minus the log-likelihood gradient.
+    """Return ⟨F⟩_data − ⟨F⟩_model; its gradient estimates that of the negative log-likelihood.
 
     The states of the chains are treated as constants. Since the hidden units are summed out in
     F(v), both phases of the gradient use exact hidden means: ∂F/∂W_ij = −v_i ⟨h_j | v⟩. With sample

@@ -1,4 +1,4 @@
-"""Initialise a model from data: fit the visible units to moments, and centre the biases."""
+"""Initialise a model: fit the visible units to the data's moments, and centre the biases."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ class BaseModel(keras.Model):
 
         E(v, h) = U_v(v) + U_h(h) − vᵀ W h,      F(v) = U_v(v) − Γ_h(vW)
 
-    Every method accepts rows of any numeric type and computes in float32, or in float64 if that is
-    the dtype policy. Sampling uses separate seeds, `monitor_seeds`, so calling these methods does
-    not affect training.
+    U is the energy of a layer, and Γ its cumulant generating function. Every method accepts rows of
+    any numeric type and computes in float32, or in float64 if that is the dtype policy. Sampling
+    uses separate seeds, `monitor_seeds`, so calling these methods does not affect training.
 
     Attributes:
         visible: the visible units.

@@ -10,8 +10,8 @@ from .base import ops
 from .units.base import Tensor
 
 NAMES = ("free_energy_gap", "reconstruction", "pseudo_likelihood")
-ROWS_IN_TRAINING = 64  # of each batch: enough for a curve, at a fraction of an update's cost
-UNITS_IN_EVALUATION = 32  # of each row: a tenth of the cost of the product with 784 × 500 weights
+ROWS_IN_TRAINING = 64  # rows per batch: enough for a curve, at a fraction of an update's cost
+UNITS_IN_EVALUATION = 32  # units per row: a tenth of the cost of a product with 784 × 500 weights
 
 
 def reconstruction(model: Any, rows: Tensor) -> Tensor:

@@ -33,11 +33,12 @@ class RBM(BaseModel):
 
         E(v, h) = U_v(v) + U_h(h) − vᵀ W h,      F(v) = U_v(v) − Γ_h(vW),      p(v) = e^(−F(v))/Z
 
-    Called on rows v, shape (n, visible), the model returns the hidden means ⟨h | v⟩, so it can be
-    stacked like a layer. `fit(x)` needs no y, and any y is ignored. The loss is the free-energy
-    gap ⟨F⟩_data − ⟨F⟩_model: its gradient estimates the gradient of the negative log-likelihood,
-    but its value is *not* a likelihood (see `to_harmonium` and `harmonium.log_likelihood`). All
-    arithmetic is in float32, or in float64 if that is the dtype policy.
+    U is the energy of a layer, and Γ its cumulant generating function. Called on rows v, shape (n,
+    visible), the model returns the hidden means ⟨h | v⟩, so it can be stacked like a layer.
+    `fit(x)` needs no y, and any y is ignored. The loss is the free-energy gap ⟨F⟩_data − ⟨F⟩_model.
+    The gradient of the loss estimates the gradient of the negative log-likelihood, but its value is
+    *not* a likelihood (for which see `to_harmonium` and `harmonium.log_likelihood`). All arithmetic
+    is in float32, or in float64 if that is the dtype policy.
 
     Args:
         units: number of hidden columns: the hidden units or, for Potts units, sites · states.
@@ -53,7 +54,7 @@ class RBM(BaseModel):
         **kwargs: name, dtype and trainable, as for every Keras layer.
 
     Raises:
-        InputError: an invalid argument.
+        InputError: an argument is invalid.
 
     Example:
         >>> import harmonium.keras as hk
@@ -93,7 +94,7 @@ class RBM(BaseModel):
         self.visible = registry.get(visible, "visible", self.dtype_policy)
         self.hidden = registry.get(hidden, "hidden", self.dtype_policy)
         if kernel_initializer is None:
-            # Small, as in Hinton 2010, section 8.
+            # The initial weights are small, as in Hinton 2010, section 8.
             kernel_initializer = keras.initializers.RandomNormal(stddev=0.01, seed=seed)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
@@ -168,7 +169,8 @@ class RBM(BaseModel):
                 such as a finite `tf.data.Dataset`.
 
         Raises:
-            InputError: no rows, a wrong shape, or values outside the domain of the visible units.
+            InputError: there are no rows, their shape is wrong, or values are outside the domain of
+                the visible units.
         """
         start.adapt(self, data)
 
@@ -196,7 +198,7 @@ class RBM(BaseModel):
             **kwargs: further arguments of `keras.Model.compile`.
 
         Raises:
-            InputError: a loss was given, or a metric that is not defined for these units.
+            InputError: a loss was given, or a metric is not defined for these units.
         """
         if loss is not None:
             raise InputError(
@@ -249,13 +251,14 @@ class RBM(BaseModel):
         0. In all other cases none of this applies, and `fit` makes one pass over the rows unless
         `epochs` is given.
 
-        A run that diverges stops with a `DivergenceWarning`, and the last good model is restored.
-        Further warnings are given if continuous columns are not standardised, and if a callback
-        monitors the loss, which does not measure the quality of the model.
+        A run that diverges stops with a `DivergenceWarning`, and the last model before the
+        divergence is restored. Further warnings are given if continuous columns are not
+        standardised, and if a callback monitors the loss, which does not measure the quality of the
+        model.
 
         Raises:
-            InputError: values outside the domain of the visible units, in an array or in the first
-                batch of a `tf.data.Dataset`.
+            InputError: values in an array, or in the first batch of a `tf.data.Dataset`, are
+                outside the domain of the visible units.
         """
         kwargs |= watching.named(super().fit, args, after=4)
         start.check_input(self, x, "x")
@@ -288,7 +291,7 @@ class RBM(BaseModel):
         """Return the loss and the metrics on rows x, as `keras.Model.evaluate` does.
 
         Raises:
-            InputError: values outside the domain of the visible units, as in `fit`.
+            InputError: values are outside the domain of the visible units, as in `fit`.
         """
         kwargs |= watching.named(super().evaluate, args, after=2)
         start.check_input(self, x, "x")
@@ -370,7 +373,7 @@ class RBM(BaseModel):
             **options: arguments of this class, such as `method`.
 
         Raises:
-            InputError: a layer of another type.
+            InputError: a layer is of another type.
         """
         if not all(hasattr(model, name) for name in ("visible", "hidden", "weights")):
             raise InputError(f"model: expected a harmonium.RBM; got {type(model).__name__}.")

@@ -118,7 +118,7 @@ class Run:
     """The callbacks of a call to `fit`, and the messages printed before and after training.
 
     Attributes:
-        options: the arguments of `keras.Model.fit`, with our callbacks before the user's.
+        options: the arguments of `keras.Model.fit`, with harmonium's callbacks before the user's.
         message: a description of the chosen penalty and model.
     """
 
@@ -148,7 +148,7 @@ class Run:
         if epochs is not None:
             return epochs
         if self.default_run is None:
-            self.message = "the rows were visited once, as in Keras: `epochs` was not given"
+            self.message = "the rows were visited once, as Keras does if `epochs` is not given"
             return 1
         count = count_of(self.default_run.per_epoch, "update")
         self._print(
@@ -223,7 +223,7 @@ def warn_of_monitors(model: Any, callbacks: list, is_tracked: bool) -> None:
         )
     warn_user(
         f"{names}: monitor={monitor!r} is a free-energy gap, which stays around zero while the"
-        f" model improves, so it does not show when to act; {advice}."
+        f" model improves, so it cannot tell a callback when to act; {advice}."
     )
 
 

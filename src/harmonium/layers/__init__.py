@@ -1,4 +1,4 @@
-"""Layers of units: most modules define one layer type, a subclass of `AbstractLayer`."""
+"""Types of layers; most modules define one type, which is a subclass of `AbstractLayer`."""
 
 from .base import AbstractLayer as AbstractLayer
 from .base import AbstractUnits as AbstractUnits

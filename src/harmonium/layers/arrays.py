@@ -29,7 +29,7 @@ HALVINGS = 40  # bisection steps; they narrow an interval beyond the resolution 
 
 
 def places_in(blocks: Integer[np.ndarray, " members"]) -> Integer[np.ndarray, " members"]:
-    """Return the position of each member within its block, counted from 0."""
+    """Return each member's position in its block, from 0; `blocks[i]` is the block of member i."""
     order = np.argsort(blocks, kind="stable")
     places = np.empty_like(order)
     in_order = blocks[order]
@@ -38,7 +38,7 @@ def places_in(blocks: Integer[np.ndarray, " members"]) -> Integer[np.ndarray, " 
 
 
 def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0) -> Array:
-    """Check `value` and return it as an array of this shape; None gives an array of `default`.
+    """Check `value` and return it as an array of this shape; None gives one full of `default`.
 
     NumPy is used where possible, because even a small JAX program must first be compiled.
     """
@@ -68,7 +68,7 @@ def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
 
 
 def bisected(is_low: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array]:
-    """Find by bisection where `is_low` becomes False, and return the ends of the last intervals."""
+    """Bisect the intervals in which `is_low` becomes False; return the ends of the final ones."""
 
     def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
@@ -80,7 +80,7 @@ def bisected(is_low: Callable[[Array], Array], low: Array, high: Array) -> tuple
 
 
 def digits(indices: Array, base: int, count: int, dtype: Any) -> Array:
-    """Return the digits of indices in a base, least significant first: (...,) → (..., count)."""
+    """Return the digits of each index in `base`, least significant first: (...,) → (..., count)."""
     check_indexable(base**count)
     powers = np.array([base**i for i in range(count)], np.uint32)
     return ((indices[..., None].astype(jnp.uint32) // powers) % base).astype(dtype)
@@ -103,7 +103,7 @@ def derivatives_of_means(
 ) -> Array:
     """Return each column's variance: the derivative of its mean with respect to its own input.
 
-    Blocks are independent, so one forward-mode pass handles one column of each block.
+    Blocks are independent, so one forward-mode pass gives the variances of one column per block.
 
     Args:
         mean: the means of all columns, as a function of the inputs.

@@ -29,7 +29,9 @@ from .arrays import (
 )
 from .coding import AbstractCoding
 
-STEEPEST = 1e4  # the largest |b| found by bisection; a mean on [0, 1] is then 10⁻⁴ from an end
+# The largest |b| that bisection tries. At this bias, the mean of a unit on [0, 1] is 10⁻⁴ from an
+# end of the interval.
+STEEPEST = 1e4
 
 
 class AbstractLayer(AbstractModule):
@@ -40,20 +42,22 @@ class AbstractLayer(AbstractModule):
         p(x | I) = exp(I·x − U(x) − Γ(I)),      Γ(I) = log ∫ exp(I·x − U(x)) dx
 
     where U is the layer's energy and Γ its cumulant generating function (cgf): the mean of x is
-    Γ′(I) and its variance Γ″(I). The energy and free energy of a model need only U and Γ.
+    Γ′(I) and its variance Γ″(I). To compute its energy and free energy, a model needs only its
+    weights and the functions U and Γ of its layers.
 
     Units are independent given the inputs. In an `AbstractBlocked` layer, only units in different
     blocks are independent.
 
-    Every array is a natural parameter: the energy is affine in the arrays, and their domain is
-    convex. Therefore any weighted average of two layers of a type is a layer of that type. An array
-    that is not a parameter, such as the values of clamped units, is declared with `data_field` from
-    `harmonium._base.parameters` and stays unchanged.
+    The arrays of a layer are natural parameters, so the energy is affine in the arrays, and their
+    domain is convex. Therefore any weighted average of two layers of a type is a layer of that
+    type. An array that is not a parameter, such as the values of clamped units, is declared with
+    `data_field` from `harmonium._base.parameters`; training does not change it.
 
     States are arrays of shape (..., size): batch axes first, then `size` columns. A unit may own
     several columns (a Potts unit has one for each of its states); `n_units` counts the units. Rows
-    in the user's coding have one column for each of the `n_observed` observed units; all units are
-    observed, except in a `Mixed` layer with latent parts.
+    in the user's coding have one column for each of the `n_observed` observed units; for a Potts
+    unit, this column holds an integer code. All units are observed, except in a `Mixed` layer with
+    latent parts.
 
     A new layer type must define the abstract methods; docs/how_to_add_a_layer.md shows this for a
     layer of real units. A layer whose units take values from a short list of numbers needs less
@@ -73,7 +77,7 @@ class AbstractLayer(AbstractModule):
     @property
     @abstractmethod
     def coding(self) -> AbstractCoding:
-        """The coding: the values of the units, and the conversion between rows and states."""
+        """The values of the units, and the conversion of rows in the user's coding to states."""
 
     @abstractmethod
     def unit_energies(self, x: Columns) -> Units:
@@ -85,13 +89,14 @@ class AbstractLayer(AbstractModule):
 
     @abstractmethod
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw states from p(x | inputs), independently for each unit."""
+        """Draw states from p(x | inputs)."""
 
     @abstractmethod
     def shift(self, delta: Columns) -> "AbstractLayer":
         """Return the layer whose p(x | I) equals this layer's p(x | I + delta).
 
-        The arrays of the result must be affine in `delta`, because centring differentiates `shift`.
+        The arrays of the result must be affine in `delta`, because centring computes the effect of
+        a shift from the derivative with respect to `delta`.
         """
 
     @abstractmethod
@@ -135,7 +140,7 @@ class AbstractLayer(AbstractModule):
 
     @property
     def n_observed(self) -> int:
-        """The number of observed units: the number of columns of rows in the user's coding."""
+        """The number of observed units, each with one column of rows in the user's coding."""
         return self.coding.n_observed
 
     @property
@@ -160,13 +165,13 @@ class AbstractLayer(AbstractModule):
 
     @property
     def form(self) -> tuple:
-        """A tuple for comparing layers: type, sizes and data, which training does not change."""
+        """A tuple for comparing layers: their type, sizes and data, without trained parameters."""
         data = tuple(np.asarray(array).tobytes() for array in data_in(self))
         return (jax.tree.structure(self), *data)
 
     @property
     def zero_inputs(self) -> Float[Array, " columns"]:
-        """A constant input of zero: `mean(zero_inputs)` is the mean of the layer without inputs."""
+        """Inputs of 0; `mean(zero_inputs)` is the mean of the layer without inputs."""
         return from_numpy(np.zeros(self.size, self.dtype))
 
     def sample_without_inputs(self, shape: Sequence[int], *, key: PRNGKeyArray) -> Columns:
@@ -184,7 +189,7 @@ class AbstractLayer(AbstractModule):
 
     @property
     def by_depth(self) -> tuple["AbstractLayer", ...]:
-        """The layers of a deep model that this layer joins: first the observed one, then latent."""
+        """The layers of a deep model that this layer joins, in order of depth, or else (self,)."""
         return (self,)
 
     @property
@@ -201,20 +206,22 @@ class AbstractLayer(AbstractModule):
         return self.coding.spread(x)
 
     def encode(self, rows: Any) -> Columns:
-        """Convert rows in the user's coding to states. Traceable by JAX; use `validate` to check.
+        """Convert rows in the user's coding to states.
+
+        JAX can trace this method, which does not check the rows; `validate` does.
 
         Raises:
             InputError: the layer has latent units, for which rows have no values.
         """
         if self.n_latent:
             raise InputError(
-                f"rows: expected a value for every unit; got rows of {self}, which have none for"
-                f" the latent units (number of latent units: {self.n_latent})."
+                f"rows: expected a value for every unit; got rows of {self}, which have no values"
+                f" for the latent units (number of latent units: {self.n_latent})."
             )
         return self._encoded(rows)
 
     def encode_seen(self, rows: Any) -> Columns:
-        """Convert rows to states, with NaN for all missing and latent units. Traceable."""
+        """Convert rows to states, with NaN for missing and latent units; JAX can trace this."""
         missing = self.spread(self.coding.missing(rows))
         return jnp.where(missing, jnp.nan, self._encoded(rows))
 
@@ -224,7 +231,7 @@ class AbstractLayer(AbstractModule):
 
     def decode(self, x: Any) -> np.ndarray:
         """Convert states to rows in the user's coding, of the smallest dtype that can hold them."""
-        # NumPy arrays are decoded in NumPy, so that no program is compiled for a slice of them.
+        # JAX would compile a program for each shape of states, so they are decoded in NumPy.
         return self.coding.decode(np.asarray(x))
 
     def validate(
@@ -235,11 +242,12 @@ class AbstractLayer(AbstractModule):
         Args:
             rows: shape (n, observed units).
             name: the name of the rows in an error message.
-            first_row: the index of the first row, for error messages.
+            first_row: the number that error messages give to the first row.
             missing: whether NaN may represent a missing value.
 
         Raises:
-            InputError: the shape is wrong, or an entry is not finite or is outside the domain.
+            InputError: the shape is wrong, or an entry is not a finite number or is not a value
+                that its unit can take.
         """
         array = as_array(rows, name)
         if array.ndim != 2 or array.shape[1] != self.n_observed or not array.shape[0]:
@@ -267,7 +275,7 @@ class AbstractLayer(AbstractModule):
         )
 
     def as_states(self, x: Any, name: str) -> Columns:
-        """Return `x` as states; if it has one column for each unit, encode it first.
+        """Return `x`, which holds states or rows in the user's coding, as states.
 
         Raises:
             InputError: the last axis has the size of neither states nor rows in the user's coding,
@@ -284,8 +292,8 @@ class AbstractLayer(AbstractModule):
         if self.n_latent:
             sizes += ", including the columns of latent units"
         elif self.n_units != self.size:
-            sizes += f", or {self.n_units} for codes"
-        raise InputError(f"{name}: expected trailing size {sizes}; got shape {jnp.shape(x)}.")
+            sizes += f", or of size {self.n_units} for rows of codes"
+        raise InputError(f"{name}: expected a last axis of size {sizes}; got shape {jnp.shape(x)}.")
 
     def __str__(self) -> str:
         """Return the type and the number of units as text, for messages."""
@@ -315,10 +323,11 @@ class AbstractBiased(AbstractLayer):
 
 
 class AbstractUnits(AbstractBiased):
-    """A layer of units with one column and one bias each: U(x) = −b·x, unless overridden.
+    """A layer of units with one column and one bias each; usually, the energy is U(x) = −b·x.
 
-    A subclass without further parameters needs no `__init__`. However, type checkers ignore the
-    inherited `__init__` and require a bias, so the layers of this package define their own.
+    A subclass may override the energy. If it has no further parameters, it needs no `__init__`.
+    However, type checkers ignore the inherited `__init__` and require a bias, so the layers of this
+    package define their own.
 
     Attributes:
         size: number of units.
@@ -344,9 +353,10 @@ class AbstractUnits(AbstractBiased):
         return -self.bias * x
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "AbstractUnits":
-        """Fit b to the mean (n m + m₀)/(n + 1), with m the mean of n rows and m₀ the mean at b = 0.
+        """Set b so that the mean without inputs is (n m + m₀)/(n + 1).
 
-        The biases are found by bisection. Other parameters stay unchanged.
+        Here m is the mean of the n rows, and m₀ is the mean of the layer at b = 0. The biases
+        are found by bisection. Other parameters stay unchanged.
         """
         unbiased = AbstractBiased.base(self)
         mean, n = weighted_mean(x, weights)

@@ -14,7 +14,11 @@ from .registry import register_layer
 
 @register_layer("bernoulli", rows="levels")
 class Bernoulli(AbstractBernoulli, AbstractMatched):
-    """Units x ∈ {0, 1}: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b).
+    """Units that take the values 0 and 1.
+
+    In terms of the logistic function σ, with U, Γ and the inputs I as in `AbstractLayer`,
+
+        U(x) = −b·x,      Γ(I) = Σ log(1 + e^(I + b)),      ⟨x⟩ = σ(I + b).
 
     These are the units of the classical restricted Boltzmann machine (Smolensky 1986). Rows may
     hold any value in [0, 1]. Fractions are used unchanged in all formulas; alternatively,

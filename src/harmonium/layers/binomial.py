@@ -18,15 +18,19 @@ from .coding import AbstractCoding, Numbers
 from .discrete import AbstractDiscrete
 
 # Draws and proposals need memory for each count of each unit, so without a limit a model file of a
-# few bytes could exhaust it. For more trials, a normal or Poisson unit serves as well.
+# few bytes could exhaust the memory. For more trials, use a normal or Poisson unit instead.
 MOST_TRIALS = 2**16 - 1
 
 
 class Binomial(AbstractUnits, AbstractDiscrete, AbstractMatched):
-    r"""Counts x ∈ {0, …, n}: U(x) = −log C(n, x) − b·x, Γ(I) = Σ n·log(1 + e^(I + b)).
+    r"""Units that count the successes in n trials.
 
-    With t = I + b, the mean is n·σ(t) and the variance n·σ(t)·σ(−t). A unit is the sum of n binary
-    units that share their weights and bias.
+    With U, Γ and the inputs I as in `AbstractLayer`, and the binomial coefficients C(n, x),
+
+        U(x) = −Σ log C(n, x) − b·x,      Γ(I) = Σ n·log(1 + e^(I + b)).
+
+    With t = I + b and the logistic function σ, the mean is n·σ(t) and the variance n·σ(t)·σ(−t). A
+    unit is the sum of n binary units that share their weights and bias.
 
     Attributes:
         size: number of units.
@@ -59,7 +63,7 @@ class Binomial(AbstractUnits, AbstractDiscrete, AbstractMatched):
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding: whole numbers from 0 to n."""
+        """The coding of units that take whole numbers from 0 to n."""
         words = f"a Binomial unit takes whole numbers from 0 to {self.total}"
         stored = np.min_scalar_type(self.total)
         return Numbers(self.size, words, 0.0, float(self.total), is_whole=True, stored=stored)
@@ -86,7 +90,7 @@ class Binomial(AbstractUnits, AbstractDiscrete, AbstractMatched):
         return self.total * jax.nn.sigmoid(inputs + self.bias)
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return the variance n σ(t) σ(−t), accurate in both tails."""
+        """Return the variance n σ(t) σ(−t) at t = I + b, which is accurate in both tails."""
         t = inputs + self.bias
         return self.total * jax.nn.sigmoid(t) * jax.nn.sigmoid(-t)
 

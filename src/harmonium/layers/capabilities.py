@@ -1,8 +1,9 @@
 """Optional capabilities of layers, which algorithms use through the functions of this module.
 
 Each section defines an abstract class, which layers with the capability implement, and functions
-that accept any layer. A composite layer, such as `Mixed`, implements a capability by calling the
-same functions on its parts. Other packages therefore use the functions, not the classes.
+that accept any layer. A composite layer, such as `Mixed`, implements each capability by calling the
+same functions on its parts, whether or not a part has the capability. Other packages therefore call
+the functions instead of testing for a class.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class AbstractEnumerable(AbstractLayer):
 
         A proposal changes exactly one unit. Each proposal consists of the indices of the few
         columns that change, which are the same for all `x`, and of the number added to each of
-        these columns. Together, the proposals for a unit lead to all of its other states. Padding
-        columns have a change of 0.
+        these columns. Together, the proposals for a unit lead to all of its other states. Some
+        proposals have additional columns, to which 0 is added, so that all have the same width.
         """
 
 
@@ -107,7 +108,7 @@ def alternatives(layer: AbstractLayer, x: Array) -> Float[Array, "*batch proposa
 
 
 class AbstractBlocked(AbstractLayer):
-    """A layer whose units depend on one another in blocks, such as the indicators of a variable.
+    """A layer whose units depend on one another only within blocks, such as groups of indicators.
 
     Usually each column is a unit, so that rows in the user's coding are states, any column can be
     missing on its own, and a single-site proposal changes one column.
@@ -126,8 +127,8 @@ class AbstractBlocked(AbstractLayer):
     def unit_cgfs_given(self, inputs: Columns, known: Known, values: Values) -> AllUnits:
         """Return each unit's cgf if the `known` units are held at their `values`.
 
-        A known unit contributes I·x − U(x) instead of its cgf Γ(I). The value of a block is
-        split between its known units and its first unknown unit.
+        A known unit contributes I·x − U(x) instead of its cgf Γ(I). Only the sum over a block is
+        meaningful.
         """
 
     @abstractmethod
@@ -212,12 +213,12 @@ class AbstractAffine(AbstractLayer):
 
     @property
     def is_shiftable(self) -> Bool[np.ndarray, " units"]:
-        """A mask of the units that can be shifted, which excludes rectified units."""
+        """A mask of the units that can be shifted; rectified units cannot."""
         return np.ones(self.n_units, bool)
 
     @abstractmethod
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> AbstractAffine:
-        """Return the layer for scale · x + offset, with one scale and one offset per unit."""
+        """Return the layer whose states are scale · x + offset, with one of each per unit."""
 
     @property
     @abstractmethod
@@ -253,7 +254,7 @@ def is_shiftable(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
 
 
 def rescaled(layer: AbstractLayer, scale: np.ndarray, offset: np.ndarray) -> AbstractLayer:
-    """Return the layer for scale · x + offset, with one scale and one offset per unit.
+    """Return the layer whose states are scale · x + offset, with one of each per unit.
 
     A unit that cannot be rescaled accepts only a scale of 1; a unit that cannot be shifted, only an
     offset of 0.
@@ -273,8 +274,8 @@ def _check(
     if len(wrong):
         unit = int(wrong[0])
         raise InputError(
-            f"{layer}: {layer.coding.describe(unit)}, which cannot be {what}; got {change}"
-            f" {values[unit]:g} for unit {unit}."
+            f"{layer}: {layer.coding.describe(unit)}, and such a unit cannot be {what};"
+            f" got {change} {values[unit]:g} for unit {unit}."
         )
 
 
@@ -376,19 +377,19 @@ class AbstractMatched(AbstractLayer):
 
     @abstractmethod
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return the inputs at which units have these means, which lie strictly within bounds."""
+        """Return the inputs at which units have these means, which must not reach their bounds."""
 
     def fit_with_prior(
         self, x: Rows, weights: Float[Array, " rows"], prior: Array
     ) -> AbstractLayer:
-        """Return the layer fitted to rows plus `prior` pseudo-rows with the layer's own moments."""
+        """Return the layer fitted to rows and to `prior` pseudo-rows with the layer's moments."""
         own = self.mean(self.zero_inputs)
         mean = (product(weights, x) + prior * own) / (weights.sum() + prior)
         return self.shift(self.inputs_at(mean))
 
 
 def has_inputs_at(layer: AbstractLayer) -> bool:
-    """Return whether a layer's inputs can be computed from its means (`inputs_at`)."""
+    """Return whether `inputs_at` can compute a layer's inputs from its means."""
     return isinstance(layer, AbstractMatched) and layer.has_inputs_at
 
 
@@ -410,7 +411,7 @@ def _check_matched(layer: AbstractLayer) -> None:
 def fit_with_prior(
     layer: AbstractLayer, x: Rows, weights: Float[Array, " rows"], prior: Array
 ) -> AbstractLayer:
-    """Return the layer fitted to these rows plus `prior` pseudo-rows with the layer's moments.
+    """Return the layer fitted to rows and to `prior` pseudo-rows with the layer's moments.
 
     Raises:
         InputError: the inputs of the layer cannot be computed from its means.
@@ -452,7 +453,7 @@ def has_classes(layer: AbstractLayer) -> TypeGuard[AbstractClassed]:
 
 
 class AbstractOrdered(AbstractLayer):
-    """A layer that defines a prior on the fields of ordered states, such as ratings."""
+    """A layer that defines a prior on the weights of units with ordered states, such as ratings."""
 
     @property
     @abstractmethod
@@ -462,7 +463,10 @@ class AbstractOrdered(AbstractLayer):
     @property
     @abstractmethod
     def smoothing(self) -> Float[np.ndarray, "some some"]:
-        """A matrix S such that (SSᵀ)⁻¹ is the prior covariance of fields on `ordered_columns`."""
+        """A matrix S that defines a prior on the weights between a hidden unit and these columns.
+
+        The prior covariance of these weights is (SSᵀ)⁻¹.
+        """
 
 
 def ordered_columns(layer: AbstractLayer) -> Integer[np.ndarray, " some"]:
@@ -471,7 +475,7 @@ def ordered_columns(layer: AbstractLayer) -> Integer[np.ndarray, " some"]:
 
 
 def smoothing(layer: AbstractLayer) -> Float[np.ndarray, "some some"]:
-    """Return a matrix S such that (SSᵀ)⁻¹ is the prior covariance of fields on ordered columns."""
+    """Return S; (SSᵀ)⁻¹ is the prior covariance of one hidden unit's weights to ordered columns."""
     return layer.smoothing if isinstance(layer, AbstractOrdered) else np.zeros((0, 0))
 
 
@@ -504,8 +508,8 @@ def takes_lengths(layer: Any) -> TypeGuard[AbstractDocuments]:
 class AbstractConditioned(AbstractLayer):
     """A layer of which some units, the same in every row, are given.
 
-    Z(u) of the given values u is e^(−F(u)), the sum over the targets and the hidden units that
-    `likelihood.missing` computes for a row whose targets are missing.
+    Each choice of given values u has its own Z(u) = e^(−F(u)), a sum over the targets and the
+    hidden units. `likelihood.missing` computes this sum for a row whose targets are missing.
     """
 
     @property
@@ -515,7 +519,7 @@ class AbstractConditioned(AbstractLayer):
 
 
 def given_units(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
-    """Return a mask of the units that are given in every row; of most layers, none is."""
+    """Return a mask of the units that are given in every row; in most layers, no unit is given."""
     if isinstance(layer, AbstractConditioned):
         return layer.given_units
     return np.zeros(layer.n_units, bool)

@@ -28,7 +28,7 @@ from .discrete import AbstractOneHot
 from .registry import register_layer
 
 TINIEST = float(np.finfo(np.float32).tiny)  # replaces a waiting time of 0 as a divisor
-# The fraction of the prior variance of fields along ordered states that is due to a linear trend;
+# The fraction of the prior variance of weights along ordered states that is due to a linear trend;
 # the rest allows curvature if many rows support it. With one half, or with random walks instead of
 # linear trends, models of ratings and marks needed more rows (docs/decisions/rows.md).
 SLOPE = 0.95
@@ -36,7 +36,11 @@ SLOPE = 0.95
 
 @register_layer("categorical", rows="codes")
 class Categorical(AbstractOneHot, AbstractOrdered):
-    """Units with q_i states each, one-hot: U(x) = −b·x, Γ(I) = Σ_i log Σ_a e^(I_ia + b_ia).
+    """Units that take one of several states; unit i has q_i states.
+
+    With U, Γ and the inputs I as in `AbstractLayer`,
+
+        U(x) = −b·x,      Γ(I) = Σ_i log Σ_a e^(I_ia + b_ia),      a = 0, …, q_i − 1.
 
     These are `Potts` units whose numbers of states may differ, as in the columns of a table. Such a
     layer compiles as quickly as a `Potts` layer, whereas a `Mixed` layer of Potts layers takes
@@ -51,7 +55,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
     monotonic effects are learned from fewer rows.
 
     Attributes:
-        counts: the number of states q_i of each unit, at least 2; the argument `states`.
+        counts: the number of states q_i of each unit, at least 2, from the argument `states`.
         bias: b, shape (size,), in nats.
         orders: the states of each unit from lowest to highest, or () for a unit with unordered
             states; empty if no unit has ordered states.
@@ -79,11 +83,13 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         bias: Any = None,
         orders: Iterable[Iterable[int]] = (),
     ):
-        """Build the layer; `states` is one number for all units, or a sequence of one per unit."""
+        """Build the layer; `states` is one number for all units, or one number per unit."""
         given = np.broadcast_to(np.asarray(states), np.shape(states) or (max(int(size), 1),))
         if given.shape != (size,) or given.dtype.kind not in "iu" or (given < 2).any():
-            expected = "a positive number of units and, for each unit, a number of states above 1"
-            raise InputError(f"Categorical: expected {expected}; got {size} and {states!r}.")
+            expected = "a positive size and at least two states for each unit"
+            raise InputError(
+                f"Categorical: expected {expected}; got size {size} and states {states!r}."
+            )
         self.counts = tuple(given.tolist())
         self.bias = parameter(bias, (sum(self.counts),), "Categorical bias")
         self.orders = tuple(tuple(int(state) for state in order) for order in orders)
@@ -109,7 +115,7 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 
     @property
     def coding(self) -> Codes:
-        """The coding: a code from 0 to q_i − 1 per unit in rows, one-hot vectors in states."""
+        """The coding: in rows, unit i has a code from 0 to q_i − 1; states are one-hot vectors."""
         return Codes(self.counts)
 
     def _highest(self, x: Array) -> Units:
@@ -148,16 +154,17 @@ class Categorical(AbstractOneHot, AbstractOrdered):
         return odds * rest / self.spread(self._sums(odds)) ** 2
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw each unit's state by a race of exponential waiting times, which the first wins."""
+        """Draw an exponential waiting time per state; a unit takes the state with the shortest."""
         odds = self._odds(inputs)
         times = jax.random.exponential(key, odds.shape, odds.dtype)
         speeds = odds / jnp.maximum(times, TINIEST)
         is_first = speeds == self.spread(self._highest(speeds))
         ranks = jnp.where(is_first, -self.coding.codes.astype(odds.dtype), -jnp.inf)
-        return (ranks == self.spread(self._highest(ranks))).astype(odds.dtype)  # ties: the lowest
+        # If waiting times are equal, the state with the lowest code is chosen.
+        return (ranks == self.spread(self._highest(ranks))).astype(odds.dtype)
 
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
-        """Return the joint states: one-hot digits of the indices in mixed radix (q_0, q_1, …)."""
+        """Return the joint states; codes are an index's digits in mixed radix (q_0, q_1, …)."""
         check_indexable(self.n_states)
         steps = np.cumprod((1, *self.counts[:-1])).astype(np.uint32)
         counts = np.array(self.counts, np.uint32)
@@ -192,19 +199,22 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 
     @property
     def smoothing(self) -> Float[np.ndarray, "some some"]:
-        """A matrix S with (SSᵀ)⁻¹ = K, a prior covariance that favours linear trends of the fields.
+        """A matrix S with (SSᵀ)⁻¹ = K, the prior covariance of a hidden unit's weights.
 
-        For q states, K = 0.95 (q − 1) uuᵀ + 0.05 (I − J/q) + J/q, where I is the identity, J is the
-        matrix of ones and u is the unit vector that rises by equal steps from state to state. K has
-        the trace of the identity, so the fields have variance 1 on average, as they do for
-        unordered states.
+        K favours weights with a linear trend along the ordered states. For q states, it is
+        0.95 (q − 1) uuᵀ + 0.05 (I − J/q) + J/q, where I is the identity, J the matrix of ones and u
+        the unit vector that rises by equal steps from state to state. K has the trace of the
+        identity, so the prior variances have a mean of 1, as they do for unordered states.
         """
         factors = [np.linalg.cholesky(_expected(len(order))) for order in self.orders if order]
         blocks = [np.linalg.inv(factor).T for factor in factors]
         return np.asarray(scipy.linalg.block_diag(np.zeros((0, 0)), *blocks))
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Categorical":
-        """Set b = log p with p = (n m + 1/q) / (n + 1), then subtract each unit's mean bias."""
+        """Set b = log p with p = (n m + 1/q) / (n + 1), then subtract each unit's mean bias.
+
+        Here m is the mean of the n rows, and q is the number of states of the unit.
+        """
         mean, n = weighted_mean(x, weights)
         counts = from_numpy(np.array(self.counts, self.dtype))
         logs = jnp.log((n * mean + 1.0 / self.spread(counts)) / (n + 1.0))
@@ -213,11 +223,11 @@ class Categorical(AbstractOneHot, AbstractOrdered):
 
 
 def _expected(count: int) -> Float[np.ndarray, "states states"]:
-    """Return K, the prior covariance of the fields on ordered states; see `smoothing`."""
+    """Return K, the prior covariance of the weights of ordered states; see `smoothing`."""
     numbers = np.arange(1.0, count + 1.0)
     slope = numbers - numbers.mean()
     slope /= np.linalg.norm(slope)
     even = np.full((count, count), 1.0 / count)
     bends = np.eye(count) - even
-    # A field that is equal for all states has no effect, so it keeps the identity's variance.
+    # Weights that are equal for all states have no effect, so their prior variance stays 1.
     return SLOPE * (count - 1.0) * np.outer(slope, slope) + (1.0 - SLOPE) * bends + even

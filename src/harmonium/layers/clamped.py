@@ -26,7 +26,7 @@ class Clamped(AbstractPartial):
     Attributes:
         layer: the layer without the clamp.
         known: a mask of the held units, shape (..., units).
-        values: the states of the held units, shape (..., columns); any finite number elsewhere.
+        values: the states of the held units, shape (..., columns); any finite number for others.
 
     Example:
         >>> known, values = jnp.array([True, False]), jnp.array([1.0, 0.0])

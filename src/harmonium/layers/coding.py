@@ -21,9 +21,9 @@ class AbstractCoding(ABC):
     """The values of a layer's units, and how they are represented in rows and in states.
 
     A *row* in the user's coding has one column for each observed unit; a *state* has the columns
-    that are multiplied by W. A unit may own several columns of a state; for
-    example, a Potts unit owns one for each value that it can take. Only a `Mixed` layer has units
-    that are not observed, namely those in the deeper layers of a deep model.
+    that are multiplied by W. A unit may own several columns of a state; for example, a Potts unit
+    owns one for each value that it can take. Only a `Mixed` layer has units that are not observed,
+    namely those in the deeper layers of a deep model.
     """
 
     @property
@@ -37,7 +37,7 @@ class AbstractCoding(ABC):
         return self.n_units
 
     def missing(self, rows: Any) -> Any:
-        """Return a mask of the units of each row that are missing: NaN, or not observed at all."""
+        """Return a mask of the missing units of each row, which are NaN or not observed at all."""
         xp = np if isinstance(rows, np.ndarray) else jnp
         return xp.isnan(rows)
 
@@ -53,7 +53,7 @@ class AbstractCoding(ABC):
 
     @abstractmethod
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries that are not valid values (arbitrary at NaN entries)."""
+        """Return a mask of the entries that are not valid values; at NaN, the mask is arbitrary."""
 
     @abstractmethod
     def describe(self, unit: int) -> str:
@@ -61,9 +61,9 @@ class AbstractCoding(ABC):
 
     @abstractmethod
     def encode(self, rows: Any, dtype: Any) -> Any:
-        """Convert rows to states; NumPy rows give a NumPy array, which avoids compilation by JAX.
+        """Convert rows to states; NumPy rows give NumPy states, so that JAX compiles nothing.
 
-        Traceable; `AbstractLayer.validate` checks the rows.
+        JAX can trace this method, which does not check the rows; see `AbstractLayer.validate`.
         """
 
     @abstractmethod
@@ -81,15 +81,15 @@ class AbstractCoding(ABC):
 
 @dataclasses.dataclass(frozen=True)
 class AbstractNumbers(AbstractCoding):
-    """Units that are numbers, one column each.
+    """Units whose values are numbers; each unit has one column.
 
     Attributes:
         size: number of units.
-        words: a description of the values of a unit.
+        words: a description of the values of a unit, for messages.
         low: the lowest value.
         high: the highest value.
         is_whole: whether rows hold whole numbers only.
-        stored: the integer type of decoded rows, if states are whole numbers.
+        stored: the integer type of decoded rows, or None if states are not whole numbers.
     """
 
     size: int
@@ -162,7 +162,7 @@ class Values(AbstractNumbers):
 
 @dataclasses.dataclass(frozen=True)
 class AbstractCodes(AbstractCoding):
-    """Units with states 0, 1, …, which are codes in rows and one-hot vectors in states.
+    """Units whose values are codes 0, 1, … in rows, and one-hot vectors in the layer's states.
 
     Attributes:
         counts: the number of states of each unit.
@@ -207,7 +207,7 @@ class AbstractCodes(AbstractCoding):
         return f"{self.noun} takes integer codes from 0 to {self.counts[unit] - 1}"
 
     def decode(self, x: Any) -> np.ndarray:
-        """Return the code of each unit: that of its largest column, or of the first if tied."""
+        """Return each unit's code: that of its largest column, or of the first of equal columns."""
         array = np.asarray(x)
         highest = np.maximum.reduceat(array, self.first_columns, axis=-1)
         is_highest = array == np.repeat(highest, self.counts, axis=-1)
@@ -217,7 +217,7 @@ class AbstractCodes(AbstractCoding):
 
     def encode(self, rows: Any, dtype: Any) -> Any:
         if isinstance(rows, np.ndarray):
-            codes = np.where(np.isnan(rows), 0, rows).astype(np.int32)  # as JAX converts NaN
+            codes = np.where(np.isnan(rows), 0, rows).astype(np.int32)  # NaN becomes 0, as in JAX
         else:
             codes = jnp.asarray(rows, jnp.int32)
         return (self.spread(codes) == self.codes).astype(dtype)

@@ -32,20 +32,21 @@ from .partial import AbstractPartial
 
 
 class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, AbstractConditioned):
-    r"""A layer of targets y and given units u: a model with it defines p(y | u).
+    r"""A layer of targets y and given units u; a model with this layer defines p(y | u).
+
+    The layer adds products of u and y, with a matrix A, to the energy of a layer of all units:
 
         U(u, y) = U_layer(u, y) − (u − c)ᵀ A y
 
-    u and y are the columns of the given units and of the targets. Each row has its own constant
-    inputs from u: (u − c)ᵀA to the targets, and those from the rows of W that belong to u to the
-    hidden units. This is the conditional RBM: with past values of a series as given units, A is an
-    autoregression. The offset c, the mean of u in the data, keeps A and the biases of y nearly
-    uncorrelated; c is not trained.
+    In each row, u provides constant inputs: (u − c)ᵀA to the targets and, through the rows of W
+    that belong to u, other inputs to the hidden units. A model with this layer is a conditional
+    RBM; if u holds past values of a series, A is an autoregression. The offset c, the mean of u in
+    the data, keeps A and the biases of y nearly uncorrelated; c is not trained.
 
     The model has no distribution of u, and the energy of the given units themselves cancels in
-    p(y | u). `hm.fit` maximises ⟨log p(y | u)⟩, and `hm.log_likelihood` returns it. Draws need rows
-    of given values: `hm.sample(rbm, given=rows)`, with NaN for the targets. A given value must be
-    known in every row; targets may be missing.
+    p(y | u). `hm.fit` maximises ⟨log p(y | u)⟩, and `hm.log_likelihood` returns it. To draw
+    samples, pass rows of given values, with NaN for the targets: `hm.sample(rbm, given=rows)`.
+    Given values must be known in every row; targets may be missing.
 
     Attributes:
         layer: the layer of all units, in the order of the columns of rows.
@@ -74,7 +75,8 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
             raise InputError(f"Conditional layer: expected a layer; got {layer!r}.")
         if capabilities.takes_given(layer):
             raise InputError(
-                f"Conditional layer: expected a layer that takes nothing as given; got {layer}."
+                "Conditional layer: expected a layer that takes no part of a row as given; got"
+                f" {layer}."
             )
         self.layer = layer
         self.given = _checked_units(layer, given)
@@ -112,13 +114,13 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
         return np.flatnonzero(~self._is_given)
 
     def _from_given(self, x: AllColumns) -> AllColumns:
-        """Return the inputs (u − c)ᵀA that states send to the target columns, 0 for the others."""
+        """Return the inputs (u − c)ᵀA of the target columns, and 0 for the other columns."""
         inputs = product(x[..., self._given_columns] - self.centre, self.weights)
         columns = jnp.zeros((*inputs.shape[:-1], self.size), inputs.dtype)
         return columns.at[..., self._target_columns].set(inputs)
 
     def _inputs(self, inputs: Array, known: Array, values: Array) -> AllColumns:
-        """Return the inputs together with those from the given units that are known."""
+        """Return the inputs plus (u − c)ᵀA, where u holds known values, and c for unknown units."""
         columns = self._given_columns
         at_rest = jnp.zeros(self.size, values.dtype).at[columns].set(self.centre)
         return inputs + self._from_given(jnp.where(self.spread(known), values, at_rest))
@@ -130,7 +132,7 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
         return self.layer.unit_energies(x) - self.fold(self._from_given(x) * x)
 
     def unit_cgfs(self, inputs: Columns) -> Units:
-        """Return the cgfs of the wrapped layer, whose units do not depend on unknown given ones."""
+        """Return the cgfs of the wrapped layer; given units that are not known send no inputs."""
         return self.layer.unit_cgfs(inputs)
 
     def mean(self, inputs: Columns) -> Columns:
@@ -147,11 +149,11 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """The block of each unit: all units form one block, since targets depend on given units."""
+        """The index of each unit's block; all units form one block, as targets depend on u."""
         return np.zeros(self.n_units, int)
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> AllUnits:
-        """Return each unit's cgf with the known units held, given units among them."""
+        """Return each unit's cgf with the known units held; these include the given units."""
         inputs = self._inputs(inputs, known, values)
         return capabilities.unit_cgfs_given(self.layer, inputs, known, values)
 
@@ -200,11 +202,11 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
     # -------------------------------------------------------------------------- parameters
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> Conditional:
-        """Return the layer with the moments of the states, and the means of the given columns."""
+        """Fit the wrapped layer to the states, and set c to the means of the given columns."""
         return self._fitted(self.layer.fit_moments(x, weights), x, weights)
 
     def fit_observed(self, rows: Any, weights: RowWeights = None) -> Conditional:
-        """Return the layer with the moments of rows, and the means of the given columns."""
+        """Fit the wrapped layer to rows, and set c to the means of the given columns."""
         layer = self.layer.fit_observed(rows, weights)
         return self._fitted(layer, self.layer.encode_seen(rows), weights)
 
@@ -213,11 +215,11 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
         return eqx.tree_at(lambda own: (own.layer, own.centre), self, (layer, centre))
 
     def base(self) -> AbstractPartial:
-        """Return the base of the wrapped layer, with A = 0."""
+        """Return this wrapper around the base of the wrapped layer, with A = 0."""
         return eqx.tree_at(lambda own: own.weights, super().base(), zeros_like(self.weights))
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> AbstractPartial:
-        """Return the layer of scale · x + offset; terms that depend on u alone are dropped."""
+        """Return the layer whose states are scale · x + offset, without energy terms of u alone."""
         scales = self.spread(jnp.asarray(scale, self.dtype))
         offsets = self.spread(jnp.asarray(offset, self.dtype))
         of_given = scales[self._given_columns]
@@ -233,7 +235,7 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
 
     @property
     def correlated(self) -> Integer[np.ndarray, " some"]:
-        """The correlated columns, if none of them is given; otherwise none."""
+        """The correlated columns, or an empty array if any of them is given."""
         columns = capabilities.correlated(self.layer)
         return columns[:0] if self._is_given[columns].any() else columns
 
@@ -264,17 +266,17 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
     def validate(
         self, rows: Any, name: str = "data", first_row: int = 0, *, missing: bool = False
     ) -> np.ndarray:
-        """Check rows as every layer does, and that no given value is missing.
+        """Check rows as every layer does; also check that no given value is missing.
 
         Raises:
-            InputError: also if a given value is missing (NaN).
+            InputError: the rows are invalid, or a given value is missing (NaN).
         """
         array = self.layer.validate(rows, name, first_row, missing=missing)
         lacking = np.argwhere(np.isnan(array) & self.given_units[: self.n_observed])
         if len(lacking):
             row, column = lacking[0]
             raise InputError(
-                f"{name}: expected a value in every given column; got a missing one in row"
+                f"{name}: expected a value in every given column; got a missing value in row"
                 f" {first_row + row}, column {column}; only targets may be missing."
             )
         return array
@@ -284,7 +286,7 @@ def _checked_units(layer: AbstractLayer, given: Any) -> tuple[int, ...]:
     """Return the indices of the given units in ascending order.
 
     Raises:
-        InputError: they are not some, but not all, of the observed units.
+        InputError: the indices are not distinct observed units, or leave no target.
     """
     units = as_array(list(given) if isinstance(given, Iterable) else given, "given")
     observed = layer.n_observed

@@ -74,7 +74,7 @@ class AbstractDiscrete(AbstractEnumerable):
         )
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return Σ p(x) p(y) (x − y)² over pairs of values, which is accurate in the tails."""
+        """Return Σ p(x) p(y) (x − y)² over values x < y, a form that is accurate in the tails."""
         p = jax.nn.softmax(self._logits(inputs), axis=0)
         pairs = itertools.combinations(range(len(self.values)), 2)
         gaps = ((i, j, self.values[i] - self.values[j]) for i, j in pairs)
@@ -91,7 +91,7 @@ class AbstractDiscrete(AbstractEnumerable):
         return len(self.values) ** self.size
 
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
-        """Return the joint states whose values are given by the digits of the indices."""
+        """Return the joint states; digits of an index in base `len(values)` select the values."""
         places = digits(indices, len(self.values), self.size, jnp.int32)
         return jnp.asarray(self.values, self.dtype)[places]
 
@@ -110,13 +110,13 @@ class AbstractDiscrete(AbstractEnumerable):
 
 
 class AbstractBernoulli(AbstractUnits, AbstractDiscrete):
-    """Base class of 0/1 units: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b)."""
+    """Base class of layers of 0/1 units; its methods are those of independent units with biases."""
 
     values: ClassVar[tuple[float, ...]] = (0.0, 1.0)
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding: 0 or 1; rows may hold fractions, which are used unchanged."""
+        """The coding of units that are 0 or 1; fractions in rows are used unchanged."""
         words = "a Bernoulli unit takes values in [0, 1]"
         return Numbers(self.size, words, 0.0, 1.0, stored=np.uint8)
 
@@ -125,7 +125,7 @@ class AbstractBernoulli(AbstractUnits, AbstractDiscrete):
         return softplus(inputs + self.bias)
 
     def mean(self, inputs: Columns) -> Columns:
-        """Return σ(I + b), the probability that a unit is 1."""
+        """Return σ(I + b), the probability that a unit is 1; σ is the logistic function."""
         return jax.nn.sigmoid(inputs + self.bias)
 
     def variance(self, inputs: Columns) -> Columns:
@@ -143,7 +143,7 @@ class AbstractBernoulli(AbstractUnits, AbstractDiscrete):
 
 
 class AbstractOneHot(AbstractBiased, AbstractEnumerable, AbstractMatched):
-    """Base class of one-hot units with a bias for each state: U(x) = −b·x.
+    """Base class of one-hot units that have a bias for each state and the energy −b·x.
 
     Attributes:
         bias: b, one entry for each state of each unit, in nats.
@@ -152,7 +152,7 @@ class AbstractOneHot(AbstractBiased, AbstractEnumerable, AbstractMatched):
     @property
     @abstractmethod
     def coding(self) -> AbstractCodes:
-        """The coding: an integer code per unit in rows, one-hot vectors in states."""
+        """The coding: rows have an integer code for each unit; states are one-hot vectors."""
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -173,5 +173,5 @@ class AbstractOneHot(AbstractBiased, AbstractEnumerable, AbstractMatched):
         return -self.fold(self.bias * x)
 
     def inputs_at(self, mean: Columns) -> Columns:
-        """Return log(m) − b: among the inputs with means m, those with Σ_a e^(I_a + b_a) = 1."""
+        """Return log(m) − b, the inputs I that give means m and satisfy Σ_a e^(I_a + b_a) = 1."""
         return jnp.log(mean) - self.bias

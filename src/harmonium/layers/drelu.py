@@ -25,11 +25,14 @@ from .registry import register_layer
 
 @register_layer("drelu")
 class DReLU(AbstractAffine):
-    r"""Double rectified units: U(x) = Σ ½γ⁺x² − b⁺x where x > 0, and ½γ⁻x² − b⁻x where x < 0.
+    r"""Double rectified units, which have a precision γ and a bias b on each side of zero.
 
-    With t⁺ = (I + b⁺)/√γ⁺, t⁻ = −(I + b⁻)/√γ⁻ and R(t) = ∫ exp(ty − ½y²) dy over y > 0,
+    The energy of a unit is ½γ⁺x² − b⁺x if x > 0, and ½γ⁻x² − b⁻x if x < 0. Given the input I, its
+    cumulant generating function is
 
-        Γ(I) = log [R(t⁺)/√γ⁺ + R(t⁻)/√γ⁻].
+        Γ(I) = log [R(t⁺)/√γ⁺ + R(t⁻)/√γ⁻],      R(t) = ∫ exp(ty − ½y²) dy over y > 0,
+
+    with t⁺ = (I + b⁺)/√γ⁺ and t⁻ = −(I + b⁻)/√γ⁻.
 
     If both sides have equal parameters, a unit is Gaussian. If b⁺ < 0 < b⁻, the density has a peak
     at zero, so small inputs leave the unit silent; if b⁺ > 0 > b⁻, there are two peaks, as for a
@@ -48,7 +51,7 @@ class DReLU(AbstractAffine):
         >>> [round(float(x), 2) for x in variances]  # a Gaussian, a silent and a spin-like unit
         [1.0, 0.25, 10.01]
 
-    Source: Tubiana, Cocco & Monasson 2019 (with θ^± = ∓b^±).
+    Source: Tubiana, Cocco & Monasson 2019 (whose θ^± are ∓b^±).
     """
 
     size: int = eqx.field(static=True)
@@ -73,11 +76,11 @@ class DReLU(AbstractAffine):
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding: any finite number."""
+        """The coding of units that take any finite number."""
         return Numbers(self.size, "a DReLU unit takes finite numbers")
 
     def _sides(self, inputs: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """Return t and the width 1/√γ of each side, and the log odds that x is above zero."""
+        """Return t and the width 1/√γ of each side, and the log odds that x is positive."""
         above = jax.lax.rsqrt(self.precision_above)
         below = jax.lax.rsqrt(self.precision_below)
         t_above = (inputs + self.bias_above) * above
@@ -105,7 +108,10 @@ class DReLU(AbstractAffine):
         return up - jax.nn.sigmoid(-log_odds) * mean_half_line(t_below) * below
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return p⁺s⁺ + p⁻s⁻ + p⁺p⁻(m⁺ + m⁻)², where s is the variance within a side."""
+        """Return p⁺s⁺ + p⁻s⁻ + p⁺p⁻(m⁺ + m⁻)².
+
+        Here s is the variance within a side; p and m are as in `mean`.
+        """
         t_above, above, t_below, below, log_odds = self._sides(inputs)
         p = jax.nn.sigmoid(log_odds)
         q = jax.nn.sigmoid(-log_odds)
@@ -115,7 +121,7 @@ class DReLU(AbstractAffine):
         return within + p * q * apart**2
 
     def sample(self, inputs: Columns, *, key: PRNGKeyArray) -> Columns:
-        """Draw the side of zero, then a distance from it, which is a truncated normal variable."""
+        """Draw the side of zero, then the distance from zero, a truncated normal variable."""
         key_side, key_size = jax.random.split(key)
         t_above, above, t_below, below, log_odds = self._sides(inputs)
         is_above = bernoulli_draws(log_odds, key=key_side) > 0.5
@@ -128,7 +134,7 @@ class DReLU(AbstractAffine):
         return eqx.tree_at(lambda layer: (layer.bias_above, layer.bias_below), self, moved)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "DReLU":
-        """Fit both sides, with equal parameters, to n rows plus a pseudo-row of average spread."""
+        """Fit both sides, with equal parameters, to rows and a pseudo-row of average variance."""
         mean, precision = mean_and_precision(x, weights)
         bias = mean * precision
         return DReLU(self.size, bias, bias, precision, precision)
@@ -155,7 +161,7 @@ class DReLU(AbstractAffine):
         return np.zeros(self.size, bool)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "DReLU":
-        """Return the layer for s · x, s > 0, with biases b/s and precisions γ/s² on both sides."""
+        """Return the layer whose states are s · x (s > 0), with biases b/s and precisions γ/s²."""
         s = jnp.asarray(scale, self.dtype)
         biases = self.bias_above / s, self.bias_below / s
         return DReLU(self.size, *biases, self.precision_above / s**2, self.precision_below / s**2)

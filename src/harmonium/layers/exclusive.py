@@ -19,7 +19,9 @@ from .coding import AbstractCoding, AbstractNumbers
 from .discrete import AbstractBernoulli
 from .registry import layer_named
 
-LOWEST_LOG = -60.0  # the lower end of the interval for log c and its log odds
+# The lower end of the intervals in which log c and the log odds of c are found by bisection; c is
+# the probability that a unit of a group would be on if the units were independent.
+LOWEST_LOG = -60.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +31,10 @@ class _StrictGroups(AbstractNumbers):
     groups: tuple[tuple[int, ...], ...] = ()
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of entries outside [0, 1], and of units on after the first in a group."""
+        """Return a mask of the entries that are not valid.
+
+        These are entries outside [0, 1] and, in each group, every unit that is on except the first.
+        """
         is_outside = super().outside(rows)
         for group in self.groups:
             on = rows[..., list(group)] > 0
@@ -43,16 +48,20 @@ class _StrictGroups(AbstractNumbers):
 
 
 class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
-    r"""0/1 units in groups, such as indicator columns: U(x) = −b·x + Σ_g κ_g (x_g − 1)₊.
+    r"""0/1 units in groups, such as the indicator columns of a variable.
 
-    x_g is the number of units of group g that are on, and (·)₊ is the positive part: in group g,
-    each unit that is on beyond the first adds κ_g to the energy. In the limit κ → ∞, a group
-    becomes a Potts unit with the additional state "none". If κ = 0, the units of a group are
+    The energy of a state x is
+
+        U(x) = −b·x + Σ_g κ_g (x_g − 1)₊
+
+    Here x_g is the number of units of group g that are on, and (·)₊ is the positive part, so that
+    each unit of group g that is on beyond the first adds κ_g to the energy. In the limit κ → ∞, a
+    group becomes a Potts unit with the additional state "none". If κ = 0, the units of a group are
     independent; if κ < 0, they tend to be on together. Rows in which several units of a group are
-    on have nonzero probability too: the probabilities of all binary rows sum to one. With
-    S_g = Σ_{i in g} log(1 + e^(I_i + b_i − κ_g)),
+    on are possible too, and the probabilities of all binary rows sum to one. The cumulant
+    generating function for the inputs I is
 
-        Γ(I) = Σ_g log(1 + e^κ_g (e^S_g − 1)).
+        Γ(I) = Σ_g log(1 + e^κ_g (e^S_g − 1)),      S_g = Σ_{i in g} log(1 + e^(I_i + b_i − κ_g)).
 
     Units outside the groups are Bernoulli units.
 
@@ -98,7 +107,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding: 0, 1 or a fraction. If `strict`, at most one unit of a group is nonzero."""
+        """The coding of units in [0, 1]; if `strict`, at most one unit of a group is nonzero."""
         groups = self.groups if self.strict else ()
         words = "an Exclusive unit takes values in [0, 1]"
         return _StrictGroups(self.size, words, 0.0, 1.0, stored=np.uint8, groups=groups)
@@ -109,7 +118,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """The block of each unit: its group, or a block of its own if it is in no group."""
+        """The index of each unit's block, which is its group, or itself if it is in no group."""
         numbers = np.full(self.size, -1)
         for number, group in enumerate(self.groups):
             numbers[list(group)] = number
@@ -142,7 +151,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return inputs + self.bias - self._costs()[..., self.blocks]
 
     def _log_any(self, total: Array) -> Float[Array, "*batch blocks"]:
-        """Return log(e^κ (e^S − 1)), the log odds that at least one unit of a block is on."""
+        """Return log(e^κ (e^S − 1)), the log odds that any unit of a block is on; `total` is S."""
         return self._costs() + log_expm1(total)
 
     def _energies_beyond(self, x: Array) -> Float[Array, "*batch blocks"]:
@@ -199,7 +208,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return jax.nn.sigmoid(logits) * ratio[..., self.blocks]
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return p(1 − p) of each unit, with 1 − p summed over states in which the unit is off."""
+        """Return p(1 − p) of each unit, with 1 − p a sum over states in which the unit is off."""
         blocks = self.blocks
         rates = softplus(self._logits(inputs))
         log_any = self._log_any(self._sums(rates))[..., blocks]
@@ -234,14 +243,14 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
         return jnp.where(known, values, drawn)
 
     def _arrived(self, rates: Units, log_any: Float[Array, "*batch blocks"], key: Any) -> Units:
-        """Draw which units arrive before time 1, given the log odds of any arrival in a block."""
+        """Draw which units arrive before time 1, given the log odds of an arrival in each block."""
         key_any, key_time = jax.random.split(key)
         rates = jnp.maximum(rates, jnp.finfo(rates.dtype).tiny)
         times = jax.random.exponential(key_time, rates.shape, rates.dtype) / rates
         first = self._least(times)
         total = self._sums(rates)
         blocks = self.blocks
-        # For the first arrival, at time t, 1 − e^(−S t) is uniform, whichever unit it is
+        # If t is the time of the first arrival, 1 − e^(−S t) is uniform, whichever unit arrives.
         earliest = -jnp.log1p(jnp.expm1(-total * first) * -jnp.expm1(-total)) / total
         uniforms = jax.random.uniform(key_any, total.shape, total.dtype)
         room = jnp.where(uniforms < jax.nn.sigmoid(log_any), 1.0 - earliest, -1.0)
@@ -287,7 +296,7 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
             return mean * (c + jnp.exp(-costs - softplus(log_odds)))[..., blocks]
 
         def is_low(log_odds: Array) -> Array:
-            # With κ < 0 and c too low, a unit would exceed its mean on its own: the result is NaN.
+            # If κ < 0 and c is too low, an a_i may exceed 1. The sum is then NaN; c counts as low.
             return ~(self._sums(jnp.log1p(-alone(log_odds))) >= -softplus(log_odds))
 
         lowest = jnp.full_like(self._sums(mean), LOWEST_LOG)
@@ -299,11 +308,12 @@ class Exclusive(AbstractBernoulli, AbstractBlocked, AbstractMatched):
 def _log_any_alone(
     shares: Float[Array, " units"], beyond: Float[Array, " blocks"], blocks: np.ndarray
 ) -> Float[Array, " blocks"]:
-    """Return log c of each block, where 1 − c = Π (1 − c w_i) and w_i = p_i / p(any).
+    """Return log c of each block, where 1 − c = Π (1 − c w_i) and `shares` is w_i = p_i / p(any).
 
-    Here c = 1 − e^−S is the probability that at least one unit is on if all are independent. The
-    nonzero root of this equation is found by bisection of log c. The equation is divided by c and
-    written in a form that is also accurate for small c; `beyond` is Σ w − 1.
+    Here p_i is the probability that unit i is on, p(any) the probability that any unit of its block
+    is on, and c = 1 − e^−S the probability that any unit would be on if all were independent. The
+    nonzero root c is found by bisection of log c. The equation is divided by c and written in a
+    form that is also accurate for small c; `beyond` is Σ w − 1.
     """
 
     def curved(z: Array) -> Array:

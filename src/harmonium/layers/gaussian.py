@@ -16,7 +16,11 @@ from .registry import register_layer
 
 @register_layer("gaussian")
 class Gaussian(AbstractQuadratic, AbstractMatched):
-    """Real units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
+    """Real units with a Gaussian density.
+
+    With U, Γ and the inputs I as in `AbstractLayer`,
+
+        U(x) = Σ ½γx² − bx,    Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ),    ⟨x⟩ = (I + b)/γ.
 
     Both parameters are natural parameters; without inputs, the mean is b/γ and the variance 1/γ. A
     model of two Gaussian layers has a finite Z only if its joint precision matrix is positive
@@ -38,7 +42,7 @@ class Gaussian(AbstractQuadratic, AbstractMatched):
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding: any finite number."""
+        """The coding of units that take any finite number."""
         return Numbers(self.size, "a Gaussian unit takes finite numbers")
 
     def unit_cgfs(self, inputs: Columns) -> Units:
@@ -61,7 +65,7 @@ class Gaussian(AbstractQuadratic, AbstractMatched):
         return mean + noise * jax.lax.rsqrt(self.precision)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Gaussian":
-        """Set the mean and variance from n rows plus one pseudo-row of average spread."""
+        """Set the mean from rows, and the variance from rows and a pseudo-row of mean variance."""
         mean, precision = mean_and_precision(x, weights)
         return Gaussian(self.size, mean * precision, precision)
 

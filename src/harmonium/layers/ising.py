@@ -18,7 +18,11 @@ from .registry import register_layer
 
 @register_layer("ising", rows="spins")
 class Ising(AbstractUnits, AbstractDiscrete, AbstractMatched):
-    """Spins x ∈ {−1, +1}: U(x) = −b·x, Γ(I) = Σ log 2cosh(I + b), ⟨x⟩ = tanh(I + b).
+    """Spins, which take the values −1 and +1.
+
+    With U, Γ and the inputs I as in `AbstractLayer`,
+
+        U(x) = −b·x,      Γ(I) = Σ log 2cosh(I + b),      ⟨x⟩ = tanh(I + b).
 
     Attributes:
         size: number of spins.
@@ -37,7 +41,7 @@ class Ising(AbstractUnits, AbstractDiscrete, AbstractMatched):
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding: −1 and +1."""
+        """The coding of units that take the values −1 and +1."""
         return Values.of(self.size, "an Ising unit takes the values -1 and +1", self.values)
 
     def unit_cgfs(self, inputs: Columns) -> Units:
@@ -49,9 +53,9 @@ class Ising(AbstractUnits, AbstractDiscrete, AbstractMatched):
         return jnp.tanh(inputs + self.bias)
 
     def variance(self, inputs: Columns) -> Columns:
-        """Return the variance 1/cosh²(x) at x = I + b, computed as 4 σ(2x) σ(−2x).
+        """Return the variance 1/cosh²(t) at t = I + b, computed as 4 σ(2t) σ(−2t).
 
-        The form 1 − tanh² would be inaccurate in the tails.
+        The form 1 − tanh²(t) would be inaccurate in the tails.
         """
         field = 2.0 * (inputs + self.bias)
         return 4.0 * jax.nn.sigmoid(field) * jax.nn.sigmoid(-field)

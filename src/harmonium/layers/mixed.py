@@ -30,7 +30,7 @@ from .coding import AbstractCoding
 def _joined(function: Callable[..., Any], *pieces: Iterable[Any]) -> Any:
     """Apply a function to the pieces of each part, and concatenate the results."""
     results = [function(*own) for own in zip(*pieces, strict=True)]
-    # For concrete arrays, JAX would compile one program per shape.
+    # NumPy arrays are joined by NumPy, because JAX would compile one program per shape.
     is_known = all(isinstance(result, np.ndarray) for result in results)
     return (np if is_known else jnp).concatenate(results, axis=-1)
 
@@ -62,7 +62,7 @@ class _Joined(AbstractCoding):
         return xp.split(x, np.cumsum(self.sizes)[:-1].tolist(), axis=-1)
 
     def units(self, x: Any) -> list[Any]:
-        """Split an axis with one entry per unit among the parts."""
+        """Split the last axis, which has one entry per unit, among the parts."""
         ends = np.cumsum([part.n_units for part in self.parts])
         pairs = zip(self.parts, ends, strict=True)
         return [x[..., end - part.n_units : end] for part, end in pairs]
@@ -118,7 +118,7 @@ class _Joined(AbstractCoding):
             if unit < part.n_units:
                 return part.describe(unit)
             unit -= part.n_units
-        raise IndexError(f"no unit {unit} beyond the last one")
+        raise IndexError("unit: expected the index of a unit; got an index beyond the last unit.")
 
 
 class Mixed(
@@ -131,8 +131,9 @@ class Mixed(
 ):
     """A layer that joins several layers side by side and concatenates their states.
 
-    Units of different parts are independent given the inputs, so energies and cgfs add. The columns
-    of rows in the user's coding follow the order of the parts.
+    Units of different parts are independent given the inputs, so the energy and the cumulant
+    generating function of the layer are the sums of those of its parts. The columns of rows in the
+    user's coding follow the order of the parts.
 
     The last parts may be latent: rows have no columns for latent parts, whose units therefore count
     as missing in every row and are summed out. In this way, `hm.deep` represents a deep Boltzmann
@@ -157,13 +158,13 @@ class Mixed(
         wrong = [part for part in parts if not isinstance(part, AbstractLayer)]
         if not parts or wrong:
             raise InputError(f"Mixed: expected one or more layers; got {parts!r}.")
-        # Chains of such a layer keep what is given of their rows. If it were joined to others,
+        # Chains keep the given part of a row. If a layer with such a part were joined to others,
         # every product and every sum over rows would have to treat its columns separately.
         conditioned = [part for part in parts if capabilities.takes_given(part)]
         if conditioned:
             raise InputError(
-                f"Mixed: expected parts that take nothing of a row as given; got {conditioned[0]};"
-                " use that layer as the only visible layer of a model."
+                f"Mixed: expected layers that take no part of a row as given; got {conditioned[0]};"
+                " use that layer on its own as the visible layer of a model."
             )
         if not 0 <= latent < len(parts):
             raise InputError(
@@ -306,7 +307,7 @@ class Mixed(
         return all(part.is_exact_in_bfloat16 for part in self.parts)
 
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
-        """Return the joint states; the first part gives the least significant digit of an index."""
+        """Return the joint states; an index's least significant digit belongs to the first part."""
         pieces = []
         *others, last = self.parts
         for part in others:

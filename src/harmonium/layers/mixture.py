@@ -38,23 +38,23 @@ class Mixture(
     AbstractCorrelated,
     AbstractEnumerable,
 ):
-    r"""Units whose values fall into K classes: U(x) = −b·x − log Σ_k π_k p_k(x).
+    r"""Units whose values fall into K classes, each with its own distribution.
 
     Class k is a layer with the density p_k(x) = exp(−U_k(x) − Γ_k(0)) and the mixing coefficient
-    π_k, its share. All classes receive the same inputs, which raise the probability of classes
-    with means in the direction of the inputs:
+    π_k, its share. All classes receive the same inputs I, which raise the probability of classes
+    with means in the direction of the inputs. The energy and the cumulant generating function are
 
-        Γ(I) = log Σ_k π_k exp(Γ_k(I + b) − Γ_k(0)).
+        U(x) = −b·x − log Σ_k π_k p_k(x),      Γ(I) = log Σ_k π_k exp(Γ_k(I + b) − Γ_k(0)).
 
     With W = 0, a model with this visible layer is the mixture itself, so hidden units need only
-    model the dependences within classes. Classes of real units have their own means, variances and
-    correlations; discrete hidden units could only shift the means. Each draw chooses a new class,
-    so chains move between classes however far apart the classes are.
+    model the dependences within classes. Each class of real units has its own means, variances and
+    correlations, whereas discrete hidden units could only shift the means. Each draw chooses a new
+    class, so chains move between classes however far apart the classes are.
 
     The classes are data, found by the EM algorithm; the only trainable parameter is b.
 
     Attributes:
-        classes: the layers of the classes, as one layer whose arrays have a leading axis.
+        classes: the layers of the classes, as one layer whose arrays have an axis of classes first.
         log_shares: log π, the log mixing coefficients, shape (classes,).
         bias: b, one entry for each column, in nats.
         prior: the number of pseudo-rows that `refitted` adds to each class.
@@ -191,7 +191,7 @@ class Mixture(
         return self._moments(self._with_inputs(inputs), means, variances)
 
     def _drawn(self, log_weights: Array, draw: Callable[..., Array], key: PRNGKeyArray) -> Columns:
-        """Draw a class for each row, then the row's units with `draw`, given a class and a key."""
+        """Draw a class for each row, then its units by `draw`, a function of a class and a key."""
         key_class, key_units = jax.random.split(key)
         draws = self._of_classes(draw, jax.random.split(key_units, self.n_classes))
         chosen = jax.random.categorical(key_class, log_weights, axis=0)
@@ -209,7 +209,7 @@ class Mixture(
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """The block of each unit: all units form one block."""
+        """The index of each unit's block; all units form one block."""
         return np.zeros(self.n_units, int)
 
     def apart(self) -> AbstractLayer:
@@ -276,7 +276,8 @@ class Mixture(
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Mixture":
         """Return the layer with b = 0 and unchanged classes, which only `refitted` fits.
 
-        The classes are data, and annealing cannot interpolate between layers with different data.
+        The classes are data, which must not change, because annealing cannot interpolate between
+        layers with different data.
         """
         return self.base()
 
@@ -345,8 +346,9 @@ class Mixture(
     ) -> "Mixture":
         """Return the mixture fitted to the rows, given the responsibilities (the M step).
 
-        Each class is fitted to additional pseudo-rows, which have the moments of all rows, except
-        that their covariance is the pooled covariance within classes.
+        Each class is fitted to rows weighted by their responsibilities, and to `prior` pseudo-rows.
+        The pseudo-rows have the moments of all rows, except that their covariance is the pooled
+        covariance within classes.
 
         Args:
             x: states.
@@ -362,8 +364,8 @@ class Mixture(
         if is_real.any():
             mean = product(weights, x) / weights.sum()
             means = (product(weighted.T, x) + self.prior * mean) / (counts + self.prior)[:, None]
-            # Each row is centred at a class drawn from its memberships. If it were centred at the
-            # mean of all classes, the covariance would be too small.
+            # Each row is centred at the mean of a class drawn from its memberships. If it were
+            # centred at the weighted mean of all classes, the covariance would be too small.
             drawn = (jnp.log(memberships) + noise).argmax(1)
             around = jnp.where(is_real, x - means[drawn] + mean, x)
             typical = capabilities.fit_with_prior(overall, around, weights, self.prior)
@@ -395,7 +397,7 @@ class Mixture(
         return capabilities.is_shiftable(self.prototype)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Mixture":
-        """Return the layer for scale · x + offset, with rescaled classes and b′ = b / scale."""
+        """Return the layer whose states are scale · x + offset; its bias is b / scale."""
         classes = self._of_classes(lambda layer: capabilities.rescaled(layer, scale, offset))
         bias = self.bias / self.spread(jnp.asarray(scale, self.dtype))
         return eqx.tree_at(lambda layer: (layer.bias, layer.classes), self, (bias, classes))
@@ -417,7 +419,7 @@ class Mixture(
         )
 
     def along(self, basis: Float[Array, "some some"]) -> "Mixture":
-        """Return the layer in terms of y, where x = S y, with transformed classes and b′ = Sᵀb."""
+        """Return the layer in terms of y, where x = S y and S = `basis`; its bias is Sᵀb."""
         columns = self.correlated
         classes = jax.vmap(lambda layer: capabilities.along(layer, basis))(self.classes)
         moved = product(basis.T, self.bias[columns])

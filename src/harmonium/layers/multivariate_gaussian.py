@@ -19,8 +19,8 @@ from .capabilities import AbstractAffine, AbstractBlocked, AbstractCorrelated, A
 from .coding import AbstractCoding, Numbers
 from .registry import layer_named
 
-SMALLEST_EIGENVALUE = 1e-6  # relative to the largest eigenvalue
-# Candidate weights for shrinking the covariance towards its diagonal; float32 resolves them all.
+SMALLEST_EIGENVALUE = 1e-6  # relative to the norm of the matrix
+# Candidate fractions by which the covariance is shrunk to its diagonal; float32 resolves them all.
 FRACTIONS = np.array([1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0])
 USUAL_FRACTION = 0.1  # used if there are too few rows for cross-validation
 FOLDS = 5  # each fold is scored with the covariance of the other four folds
@@ -29,13 +29,17 @@ FOLDS = 5  # each fold is scored with the covariance of the other four folds
 class MultivariateGaussian(
     AbstractUnits, AbstractBlocked, AbstractAffine, AbstractCorrelated, AbstractMatched
 ):
-    r"""Real units that depend on one another: U(x) = ½ xᵀΛx − b·x, with a full precision matrix Λ.
+    r"""Real units that depend on one another through a full precision matrix Λ.
 
-        Γ(I) = ½ (I + b)ᵀΛ⁻¹(I + b) + ½ log det(2πΛ⁻¹),      ⟨x⟩ = Λ⁻¹(I + b)
+    With U, Γ and the inputs I as in `AbstractLayer`,
+
+        U(x) = ½ xᵀΛx − b·x,                                  ⟨x⟩ = Λ⁻¹(I + b),
+        Γ(I) = ½ (I + b)ᵀΛ⁻¹(I + b) + ½ log det(2πΛ⁻¹).
 
     Λ represents the linear dependences of the units, so hidden units need only model what a
-    covariance matrix cannot: clusters, and dependences on units of other types. All units form one
-    block and are drawn together. Each training step factorises Λ, in O(size³) operations.
+    covariance matrix cannot represent, such as clusters and dependences on units of other types.
+    All units form one block and are drawn together. Each training step factorises Λ, in O(size³)
+    operations.
 
     Attributes:
         size: number of units.
@@ -69,7 +73,7 @@ class MultivariateGaussian(
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding: any finite number."""
+        """The coding of units that take any finite number."""
         return Numbers(self.size, "a MultivariateGaussian unit takes finite numbers")
 
     # ------------------------------------------------------------------ Λ and its factor
@@ -85,7 +89,10 @@ class MultivariateGaussian(
         return x * (0.5 * _times(x, self._symmetric()) - self.bias)
 
     def unit_cgfs(self, inputs: Columns) -> Units:
-        """Return ½ y_i² + ½ log 2π − log L_ii, y = L⁻¹(I + b); only the sum is meaningful."""
+        """Return ½ y_i² + ½ log 2π − log L_ii, where Λ = LLᵀ and y = L⁻¹(I + b).
+
+        Only the sum over all units is meaningful.
+        """
         return _cgfs(inputs + self.bias, self._inverse_factor())
 
     def mean(self, inputs: Columns) -> Columns:
@@ -109,11 +116,11 @@ class MultivariateGaussian(
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """The block of each unit: all units form one block."""
+        """The index of each unit's block; all units form one block."""
         return np.zeros(self.size, int)
 
     def _field_given(self, inputs: Array, known: Array, values: Array) -> Array:
-        """Return the fields I + b − Λv, where v holds the values of known units and otherwise 0."""
+        """Return the fields I + b − Λv, where v is the value of a known unit, and otherwise 0."""
         return inputs + self.bias - _times(jnp.where(known, values, 0.0), self._symmetric())
 
     def _of_unknown(
@@ -122,7 +129,8 @@ class MultivariateGaussian(
         """Return a statistic of each row's unknown units, and 0 for its known units.
 
         Most rows have few missing cells, so only the rows and columns of Λ that belong to unknown
-        units are factorised, in matrices of the smallest of `_sizes` that suffices for every row.
+        units are factorised. The matrices have the smallest of the `_sizes` that suffices for every
+        row.
 
         Args:
             known: a mask of the known units.
@@ -208,8 +216,8 @@ class MultivariateGaussian(
     ) -> "MultivariateGaussian":
         """Fit mean and covariance to rows plus `prior` pseudo-rows with the layer's moments.
 
-        The covariance has ½(size + 1) entries per column, so it is given ½(size + 1) times as many
-        pseudo-rows as the mean.
+        The covariance has ½(size + 1) distinct entries per column, so it is given ½(size + 1) times
+        as many pseudo-rows as the mean.
         """
         n = weights.sum()
         factor = self._inverse_factor()
@@ -244,7 +252,10 @@ class MultivariateGaussian(
         return eqx.tree_at(lambda layer: layer.precision, self, precision)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "MultivariateGaussian":
-        """Return the layer for s · x + m, with Λ′_ij = Λ_ij/(s_i s_j) and b′ = b/s + Λ′m."""
+        """Return the layer whose states are s · x + m, for scales s and offsets m.
+
+        Its precision is Λ′ with the entries Λ_ij/(s_i s_j), and its bias is b/s + Λ′m.
+        """
         s = jnp.asarray(scale, self.dtype)
         m = jnp.asarray(offset, self.dtype)
         precision = self._symmetric() / (s[:, None] * s)
@@ -261,7 +272,7 @@ class MultivariateGaussian(
         return jnp.swapaxes(self._inverse_factor(), -1, -2)
 
     def along(self, basis: Float[Array, "size size"]) -> "MultivariateGaussian":
-        """Return the layer in terms of y, where x = S y, with Λ′ = SᵀΛS and b′ = Sᵀb."""
+        """Return the layer of y, where x = S y and S = `basis`; its parameters are SᵀΛS and Sᵀb."""
         new = _times(self.bias, basis), _times(basis.T, _times(self.precision, basis))
         return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, new)
 
@@ -280,7 +291,7 @@ def _raised(relative: Array, least: Array, precision: Array, scales: Any = 1.0) 
 
     Args:
         relative: the precision divided by the scales.
-        least: the smallest eigenvalue.
+        least: the smallest eigenvalue that is allowed.
         precision: the precision.
         scales: the scale of each entry.
     """
@@ -302,12 +313,12 @@ def _times(x: Array, matrix: Array) -> Array:
 
 
 def _solved(field: Array, factor: Array) -> Array:
-    """Return Λ⁻¹f, where `factor` is L⁻¹, the inverse of the Cholesky factor of Λ."""
+    """Return Λ⁻¹f for the field f; `factor` is L⁻¹, the inverse of the Cholesky factor of Λ."""
     return _times(_times(field, jnp.swapaxes(factor, -1, -2)), factor)
 
 
 def _cgfs(field: Array, factor: Array) -> Array:
-    """Return ½ y_i² + ½ log 2π − log L_ii, where y = L⁻¹f."""
+    """Return ½ y_i² + ½ log 2π − log L_ii with y = L⁻¹f, for the field f and the factor L⁻¹."""
     y = _times(field, jnp.swapaxes(factor, -1, -2))
     return 0.5 * (y**2 + LOG_2PI) + jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1))
 
@@ -318,7 +329,7 @@ def _variances(field: Array, factor: Array) -> Array:
 
 
 def _drawn(field: Array, factor: Array, noise: Array) -> Array:
-    """Return Λ⁻¹f + L⁻ᵀε, which is a draw from N(Λ⁻¹f, Λ⁻¹) if ε is standard normal."""
+    """Return Λ⁻¹f + L⁻ᵀε, a draw from N(Λ⁻¹f, Λ⁻¹) if the noise ε is standard normal."""
     y = _times(field, jnp.swapaxes(factor, -1, -2))
     return _times(y + noise, factor)
 
@@ -338,8 +349,8 @@ def _precision(covariance: Array, fraction: Array) -> Float[Array, "size size"]:
     """Return the inverse of a covariance matrix after shrinking its correlations by `fraction`.
 
     A constant column is given the mean variance of all columns. The correlation matrix is
-    inverted instead of the covariance matrix, because its scale does not depend on the units of
-    measurement.
+    inverted instead of the covariance matrix, because the scale of a correlation does not depend
+    on the units of measurement.
     """
     variance = jnp.diagonal(covariance)
     typical = jnp.where(variance.mean() > 0, variance.mean(), 1.0)

@@ -87,7 +87,7 @@ class AbstractPartial(AbstractBlocked, AbstractAffine):
         return self._around(capabilities.rescaled(self.layer, scale, offset))
 
     def project(self) -> "AbstractPartial":
-        """Return this wrapper with the parameters of the layer projected into their domain."""
+        """Return this wrapper with the wrapped layer's parameters projected into their domain."""
         return self._around(capabilities.projected(self.layer))
 
     def base(self) -> "AbstractPartial":

@@ -17,7 +17,11 @@ from .registry import register_layer
 
 @register_layer("poisson")
 class Poisson(AbstractUnits, AbstractMatched):
-    r"""Counts x ∈ {0, 1, 2, …}: U(x) = log x! − b·x, Γ(I) = Σ e^(I + b), ⟨x⟩ = e^(I + b).
+    r"""Units that take the counts 0, 1, 2, …, without an upper bound.
+
+    With U, Γ and the inputs I as in `AbstractLayer`,
+
+        U(x) = Σ log x! − b·x,      Γ(I) = Σ e^(I + b),      ⟨x⟩ = e^(I + b).
 
     Without inputs, a unit has the Poisson distribution with mean e^b. Z is finite if the units of
     the other layer are bounded, as 0/1 units are, but infinite if they are Gaussian and W ≠ 0.
@@ -39,7 +43,7 @@ class Poisson(AbstractUnits, AbstractMatched):
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding: non-negative whole numbers."""
+        """The coding of units that take non-negative whole numbers."""
         words = "a Poisson unit takes whole numbers of 0 or more"
         return Numbers(self.size, words, low=0.0, is_whole=True, stored=np.int64)
 

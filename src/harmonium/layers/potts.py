@@ -19,7 +19,13 @@ from .registry import register_layer
 
 @register_layer("potts", rows="codes")
 class Potts(AbstractOneHot):
-    """One-hot sites with q states each: U(x) = −b·x, Γ(I) = Σ_i log Σ_a e^(I_ia + b_ia).
+    """Sites that take one of q states each, represented by one-hot vectors.
+
+    With U, Γ and the inputs I as in `AbstractLayer`,
+
+        U(x) = −b·x,      Γ(I) = Σ_i log Σ_a e^(I_ia + b_ia)
+
+    over the sites i and states a.
 
     Rows in the user's coding have one column for each site, with integer codes 0 … q − 1. In a
     state, a site has q columns, one of which is 1 (one-hot). Therefore `size`, the number of
@@ -27,7 +33,7 @@ class Potts(AbstractOneHot):
 
     Attributes:
         sites: number of sites, which are the units.
-        states_per_site: q, the number of states, at least 2; the argument `states`.
+        states_per_site: q, the number of states, at least 2, from the argument `states`.
         bias: b, shape (sites · states,), in nats.
 
     Example:
@@ -60,7 +66,7 @@ class Potts(AbstractOneHot):
 
     @property
     def coding(self) -> EqualCodes:
-        """The coding: an integer from 0 to q − 1 per site in rows, one-hot vectors in states."""
+        """The coding: in rows, a site has a code from 0 to q − 1; states are one-hot vectors."""
         return EqualCodes((self.states_per_site,) * self.sites, "a Potts site")
 
     def unit_cgfs(self, inputs: Columns) -> Units:
@@ -87,7 +93,7 @@ class Potts(AbstractOneHot):
         return one_hot.reshape(logits.shape)
 
     def states(self, indices: Integer[Array, "*batch"]) -> Columns:
-        """Return the joint states: one-hot digits of indices in base q, least significant first."""
+        """Return the joint states; the codes are digits in base q, the least significant first."""
         return self.encode(digits(indices, self.states_per_site, self.sites, jnp.int32))
 
     def proposals(self, x: Columns) -> Proposals:
@@ -99,7 +105,10 @@ class Potts(AbstractOneHot):
         return np.tile(columns, (len(others), 1)), jnp.concatenate(changes, axis=-2)
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "Potts":
-        """Set b = log p with p = (n m + 1/q) / (n + 1), then subtract each site's mean bias."""
+        """Set b = log p with p = (n m + 1/q) / (n + 1), then subtract each site's mean bias.
+
+        Here m is the mean of the n rows.
+        """
         mean, n = weighted_mean(x, weights)
         logs = self.coding.by_unit(jnp.log((n * mean + 1.0 / self.states_per_site) / (n + 1.0)))
         bias = (logs - logs.mean(-1, keepdims=True)).reshape(-1)

@@ -14,12 +14,13 @@ from .arrays import Columns, Units, parameter, weighted_mean
 from .base import AbstractUnits
 from .capabilities import AbstractAffine
 
-# An optimiser's step may make a precision negative, which defines no density.
+# The smallest precision that projection allows. An optimiser's step may make a precision negative,
+# and a negative precision defines no density.
 SMALLEST_PRECISION = 1e-6
 
 
 class AbstractQuadratic(AbstractUnits, AbstractAffine):
-    """Real units, each with a bias and a precision: U(x) = Σ ½γx² − bx.
+    """Real units, each with a bias b, a precision γ and the energy ½γx² − bx.
 
     Attributes:
         size: number of units.
@@ -43,9 +44,10 @@ class AbstractQuadratic(AbstractUnits, AbstractAffine):
         return self.precision
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractQuadratic":
-        """Return the layer of s · x + m, with γ′ = γ/s² and b′ = b/s + γm/s².
+        """Return the layer whose states are s · x + m, for the scale s and the offset m.
 
-        Up to a constant, the energy of the result at x is ½γz² − bz with z = (x − m)/s.
+        Its parameters are γ/s² and b/s + γm/s². The energy of s · x + m thus equals that of x up to
+        a constant.
         """
         s = jnp.asarray(scale, self.dtype)
         m = jnp.asarray(offset, self.dtype)
@@ -72,7 +74,7 @@ def precisions(value: Any, shape: Sequence[int], what: str) -> Array:
 
 
 def mean_and_precision(x: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Return the mean of n rows, and the precision of these rows and a pseudo-row of mean spread.
+    """Return the mean of rows, and the precision of rows and a pseudo-row of mean variance.
 
     The pseudo-row keeps the precision of a constant column finite.
     """

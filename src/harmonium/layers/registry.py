@@ -28,7 +28,7 @@ class Registered(NamedTuple):
     rows: str
 
     def make(self, size: int, states: int | None = None) -> AbstractLayer:
-        """Return a layer of `size` units; types with "codes" need a number of states too.
+        """Return a layer of `size` units; a type whose rows hold codes also needs `states`.
 
         Raises:
             InputError: the number of states is not given.
@@ -50,7 +50,7 @@ def register_layer(name: str, *, rows: str = "reals") -> Callable[[Layer], Layer
     Options such as `--visible NAME`, scikit-learn estimators and Keras models then accept the name.
 
     Args:
-        name: the name.
+        name: the name, such as "bernoulli".
         rows: how rows are read for the layer, as in `Registered`.
 
     Raises:
@@ -91,7 +91,7 @@ def layer_named(name: Any, what: str, *others: str) -> Registered:
     """Return the registered layer type with this name.
 
     Args:
-        name: the name.
+        name: the name, such as "bernoulli".
         what: the option that contains the name, such as "hidden", for error messages.
         others: other accepted words, for error messages.
 

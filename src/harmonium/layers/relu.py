@@ -13,17 +13,21 @@ from .coding import AbstractCoding, Numbers
 from .real import AbstractQuadratic
 from .registry import register_layer
 
-# The range of t that moments can determine; outside it, the density is nearly exponential or nearly
-# normal.
+# The range of t = b/√γ that moments can determine; outside this range, the density is nearly
+# exponential or nearly normal.
 LOWEST = -30.0
 HIGHEST = 30.0
 
 
 @register_layer("relu")
 class ReLU(AbstractQuadratic):
-    """Real units x ≥ 0 with a normal density truncated at zero: U(x) = Σ ½γx² − bx.
+    """Real units x ≥ 0 with a normal density truncated at zero.
 
-    Γ(I) = Σ [log R(t) − ½ log γ], with t = (I + b)/√γ and R(t) = ∫ exp(ty − ½y²) dy over y > 0.
+    With U, Γ and the inputs I as in `AbstractLayer`,
+
+        U(x) = Σ ½γx² − bx,      Γ(I) = Σ [log R(t) − ½ log γ],
+
+    where t = (I + b)/√γ and R(t) = ∫ exp(ty − ½y²) dy over y > 0.
 
     Attributes:
         size: number of units.
@@ -43,7 +47,7 @@ class ReLU(AbstractQuadratic):
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding: non-negative numbers."""
+        """The coding of units that take non-negative numbers."""
         return Numbers(self.size, "a ReLU unit takes numbers of 0 or more", low=0.0)
 
     def _standard(self, inputs: Array) -> tuple[Array, Array]:
@@ -73,8 +77,8 @@ class ReLU(AbstractQuadratic):
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> "ReLU":
         """Fit mean and second moment to n rows and one pseudo-row, as closely as possible.
 
-        The ratio mean²/⟨x²⟩ determines t. In this layer, the ratio always exceeds ½, which is its
-        value for an exponential density.
+        The ratio mean²/⟨x²⟩ determines t = b/√γ. In this layer, the ratio always exceeds ½, its
+        value for an exponential density, so a smaller ratio cannot be fitted exactly.
         """
         mean, n = weighted_mean(x, weights)
         square, _ = weighted_mean(x**2, weights)

@@ -24,13 +24,15 @@ MOST_WORDS = 2**24  # the largest count that is exact in float32; drawing time g
 
 @register_layer("replicated_softmax")
 class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
-    r"""Counts x_k of K words in a document of D words: D draws from one softmax.
+    r"""Counts of K words in a document of D words, which are D draws from one softmax.
+
+    With U, Γ and the inputs I as in `AbstractLayer`, the counts x_k have
 
         U(x) = −log(D! / Π_k x_k!) − b·x,      Γ(I) = D log Σ_k e^(I_k + b_k),      Σ_k x_k = D
 
     A model with this visible layer is the replicated softmax, a topic model: each hidden unit
     favours some words, and all words of a document share the hidden units. The length D is not
-    random but given with each row: the model defines p(x | D), and its log Z depends on D. Training
+    random but given with each row, so the model defines p(x | D), and log Z depends on D. Training
     by CD or PCD keeps the length of each row or chain; `hm.log_likelihood` uses the log Z for each
     row's length. The biases of hidden units do not grow with D. Salakhutdinov & Hinton multiply
     these biases by D, which corresponds to adding a constant to the weights of each hidden unit.
@@ -38,10 +40,11 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
     log p(x | D) is the log probability of the counts. Subtract `log_arrangements(x)` to obtain
     the log probability of the words in a given order.
 
-    A length D = m + s between whole numbers means m words and one word whose inputs and biases are
-    scaled by s: Γ(I) = m L(I + b) + L(s (I + b)) − (1 − s) log K, with L(t) = log Σ_k e^(t_k). The
-    scaled word counts as s. The models for all D thus form a path from empty to long documents,
-    along which a single annealing run yields the log Z of every length.
+    A length D = m + s, with m a whole number and 0 < s < 1, means m words and one further word,
+    which counts as s words and whose inputs and biases are scaled by s:
+    Γ(I) = m L(I + b) + L(s (I + b)) − (1 − s) log K, with L(t) = log Σ_k e^(t_k). The models
+    for all D thus form a path from empty to long documents, along which a single annealing run
+    yields the log Z of every length.
 
     Attributes:
         size: K, the number of words.
@@ -77,13 +80,13 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding: non-negative whole numbers; the upper bound differs between rows."""
+        """The coding of units that take non-negative whole numbers; their bound differs by row."""
         words = "a ReplicatedSoftmax unit takes whole numbers of 0 or more"
         return Numbers(self.size, words, low=0.0, is_whole=True, stored=np.int32)
 
     @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
-        """The block of each unit: all units form one block, because their sum is the length."""
+        """The index of each unit's block; all units form one block, as their sum is given."""
         return np.zeros(self.size, int)
 
     def lengths(self, x: Columns) -> Float[Array, "*batch"]:
@@ -208,5 +211,5 @@ class ReplicatedSoftmax(AbstractUnits, AbstractBlocked, AbstractDocuments):
         return eqx.tree_at(lambda layer: (layer.bias, layer.length), self, fitted)
 
 
-_NEARLY = 1e-4  # in words; see `ReplicatedSoftmax._parts`
+_NEARLY = 1e-4  # the rounding tolerance, in words, of `ReplicatedSoftmax._parts`
 _NEVER = -1e30  # the logit of a word that is never drawn; unlike −∞, it can be multiplied by 0

@@ -21,17 +21,21 @@ from .registry import layer_named
 
 
 class Tree(AbstractBernoulli, AbstractBlocked):
-    r"""0/1 units, each coupled to its parent in a tree: U(x) = −b·x − Σ_i J_i x_i x_p(i).
+    r"""0/1 units, each of which is coupled to its parent in a tree.
+
+    The energy of a state x, in which unit p(i) is the parent of unit i, is
+
+        U(x) = −b·x − Σ_i J_i x_i x_p(i).
 
     Sums over states and draws are exact; they take at most one pass up the tree and one pass down.
-    In the upward pass, unit i has the field f_i = I_i + b_i + Σ_c m_c, where m_c is the message
-    from its child c,
+    In the upward pass, unit i with the input I_i has the field f_i = I_i + b_i + Σ_c m_c, where m_c
+    is the message from its child c. The messages and the cumulant generating function are
 
         m_c = log(1 + e^(f_c + J_c)) − log(1 + e^f_c),      Γ(I) = Σ_i log(1 + e^f_i).
 
-    In the downward pass, p(x_i = 1 | x_p) = σ(f_i + J_i x_p). With W = 0, a model with this
-    visible layer is the dependence tree itself, so hidden units need only model dependences that a
-    tree cannot represent.
+    In the downward pass, p(x_i = 1 | x_p) = σ(f_i + J_i x_p), with the logistic function σ. With
+    W = 0, a model with this visible layer is the dependence tree itself, so hidden units need only
+    model dependences that a tree cannot represent.
 
     Attributes:
         size: number of units.
@@ -84,7 +88,7 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         return jnp.moveaxis(rows, 0, -1)
 
     def _of_parents(self, x: Array) -> Shaped[Array, "*batch units"]:
-        """Return the value of each unit's parent."""
+        """Return the value of each unit's parent, and an arbitrary value for a root."""
         return x[..., np.maximum(self.parents, 0).astype(np.int32)]
 
     def _couplings(self) -> Float[Array, "*models size"]:
@@ -119,7 +123,7 @@ class Tree(AbstractBernoulli, AbstractBlocked):
     # ------------------------------------------------------------------ given some units
 
     def unit_cgfs_given(self, inputs: Array, known: Array, values: Array) -> Units:
-        """Return the cgfs with known units held; a known unit contributes field times value."""
+        """Return the cgfs with known units held; a known unit's entry is field times value."""
         fields = self._joined(self._held(inputs, known, values).fields())
         return jnp.where(known, fields * values, softplus(fields))
 
@@ -142,14 +146,14 @@ class Tree(AbstractBernoulli, AbstractBlocked):
         return self._joined(messages.draws(uniforms))
 
     def _free(self, inputs: Array) -> "_Messages":
-        """Return the message passing for the case that no unit is known."""
+        """Return the message passing in a tree of which no unit is known."""
         shape = jnp.broadcast_shapes(inputs.shape, self.bias.shape)
         couplings = _units_first(self._couplings(), shape)
         total = _units_first(inputs + self.bias, shape)
         return _Messages(_levels_of(self.parents), total, couplings, None, total)
 
     def _held(self, inputs: Array, known: Array, values: Array) -> "_Messages":
-        """Return the message passing for the case that known units cut the tree.
+        """Return the message passing with known units held, at which the tree is cut.
 
         The field of a known unit's child includes J v, where v is the value of the known unit.
         """
@@ -194,7 +198,7 @@ class _Messages(NamedTuple):
 
     Attributes:
         levels: the levels of the tree, the roots first.
-        total: I + b of each unit.
+        total: I + b of each unit, plus J v if its parent is known and has the value v.
         couplings: J of each unit, or 0 for a unit that has no parent or a known parent.
         known: a mask of the known units, or None.
         values: the values of the known units.
@@ -224,7 +228,7 @@ class _Messages(NamedTuple):
         return fields
 
     def probabilities(self) -> tuple[list[Array], list[Array]]:
-        """Return p(x = 1) and p(x = 0) of each unit; for a known unit, v and 1 − v."""
+        """Return p(x = 1) and p(x = 0) of each unit, which are v and 1 − v for a known value v."""
         on: list[Array] = []
         off: list[Array] = []  # computed separately, since 1 − p loses digits when p is near 1
         for (units, links), field in zip(self.levels, self.fields(), strict=True):

@@ -13,7 +13,11 @@ from .registry import register_layer
 
 @register_layer("unit_interval")
 class UnitInterval(AbstractUnits):
-    """Real units 0 ≤ x ≤ 1: U(x) = −b·x, Γ(I) = Σ log [(e^t − 1)/t] with t = I + b.
+    """Real units with values from 0 to 1.
+
+    With U, Γ and the inputs I as in `AbstractLayer`,
+
+        U(x) = −b·x,      Γ(I) = Σ log [(e^t − 1)/t],      t = I + b.
 
     The density is proportional to e^(tx): it rises or falls exponentially over the interval or, at
     t = 0, is uniform. The layer is bounded, so Z is finite whatever the type of the other layer.
@@ -35,7 +39,7 @@ class UnitInterval(AbstractUnits):
 
     @property
     def coding(self) -> AbstractCoding:
-        """The coding: numbers from 0 to 1."""
+        """The coding of units that take numbers from 0 to 1."""
         return Numbers(self.size, "a UnitInterval unit takes numbers from 0 to 1", 0.0, 1.0)
 
     def unit_cgfs(self, inputs: Columns) -> Units:

@@ -210,7 +210,7 @@ def log_z(
             enough, uses the closed form for two Gaussian layers, and anneals otherwise. "exact"
             raises an error instead of annealing. "annealed" and "tempered" stand for `hm.Annealed`
             and `hm.Exchanged`.
-        progress: called with the fraction done, from 0 to 1.
+        progress: a function called with the fraction done, from 0 to 1.
         settings: fields of the named method, such as `tolerance` and `seconds`.
 
     Raises:
@@ -356,7 +356,7 @@ def _with_annealed(
     note = f"{summed} by annealing both ways, within {max(below, above):.2g} nats"
     is_bounded = of_seen.is_from_bound
     if is_bounded.any():
-        note += f", {int(is_bounded.sum()):,} rows by their mean-field bounds and the others' gaps"
+        note += f", {int(is_bounded.sum()):,} rows estimated from their mean-field bounds"
     is_known = of_seen.is_mean_known(fractions)
     if not is_known:
         doubtful = int((~of_seen.converged & ~is_bounded).sum())
@@ -401,7 +401,7 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
 
     Args:
         rbm: the model.
-        rows: in the user's coding, shape (n, visible units).
+        rows: the rows in the user's coding, shape (n, visible units).
         key: a JAX random key; may be omitted only if the sums are exact.
 
     Raises:
@@ -426,7 +426,7 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
 
 
 def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
-    """Return whether enumerating log Z costs at most `work`, the number of states × their width."""
+    """Return whether log Z can be enumerated with states × width of the other layer ≤ `work`."""
     if is_conditional(rbm.visible):  # Z = 1, see `energies_of_seen`
         return True
     layers = layers_to_enumerate(rbm)
@@ -456,8 +456,8 @@ def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
 
     Args:
         rbm: a model that can be enumerated, with a discrete visible layer.
-        rows: in the user's coding, shape (n, visible units).
-        weights: the rows' probabilities, up to a factor; equal if None.
+        rows: the rows in the user's coding, shape (n, visible units).
+        weights: the rows' probabilities, up to a factor; None if all are equal.
 
     Raises:
         InputError: the visible layer is continuous, so the divergence from a finite set of rows is

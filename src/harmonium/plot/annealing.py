@@ -32,12 +32,12 @@ def annealing_runs(
 ) -> Figure:
     """Draw histograms of the forward and reverse log weights of annealed importance sampling.
 
-    Forward log weights w are mostly below log Z, and reverse log weights, drawn as −w, mostly
-    above, because each annealing run dissipates some work. Dashed lines mark the one-sided
-    estimates, log ⟨e^w⟩ of the forward run (biased low) and −log ⟨e^w⟩ of the reverse run (biased
-    high). If the histograms overlap, Bennett's estimate of log Z, which combines both runs, is
-    accurate, and both dashed lines are close to it. Otherwise, every estimate depends on a few
-    extreme chains, and more intermediate distributions are needed.
+    Forward log weights w are mostly below log Z, and the negative log weights −w of reverse runs
+    are mostly above it, because each annealing run dissipates some work. Dashed lines mark the
+    one-sided estimates, log ⟨e^w⟩ of the forward runs (biased low) and −log ⟨e^w⟩ of the reverse
+    runs (biased high). If the histograms overlap, Bennett's estimate of log Z, which combines both
+    directions, is accurate, and both dashed lines are close to it. Otherwise, every estimate
+    depends on a few extreme chains, and more intermediate distributions are needed.
 
     Args:
         forward: log weights w with ⟨e^w⟩ = Z, in nats, shape (n,).

@@ -22,9 +22,9 @@ DECADES_FROM = 20.0  # ratio of last to first lag at or above which uneven lags 
 def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figure:
     """Draw the autocorrelations of observables against the lag, with one curve per observable.
 
-    Two states of a chain are approximately independent only if their lag is so large that every
-    curve, even the slowest, has decayed to 0. If the steps between lags grow, the lag axis is
-    logarithmic, except that it is linear up to the first positive lag.
+    Two states of a chain are approximately independent only if the lag between them is so large
+    that every curve, even the slowest, has decayed to 0. If the steps between lags grow and the
+    lags cover a wide range, the lag axis is logarithmic beyond the first positive lag.
 
     Args:
         curves: the autocorrelation of each observable at each lag, shape (observables, lags).

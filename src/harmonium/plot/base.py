@@ -173,7 +173,7 @@ def _bin_edges(groups: Sequence[np.ndarray]) -> np.ndarray:
 def draw_matrix(
     axes: Axes, matrix: np.ndarray, colors: str, ends: tuple[float, float], *, tiles: bool
 ) -> AxesImage:
-    """Draw a matrix with the colour limits `ends`, and without axes if it is a grid of images."""
+    """Draw a matrix with the colour limits `ends`; `tiles` marks a grid of images, without axes."""
     palette = colormaps[colors].with_extremes(bad=GAP)
     aspect = "equal" if tiles else "auto"
     image = axes.imshow(matrix, cmap=palette, vmin=ends[0], vmax=ends[1], aspect=aspect)

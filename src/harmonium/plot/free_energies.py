@@ -15,9 +15,9 @@ def energies(data_energies: Any, sample_energies: Any) -> Figure:
 
     For a well-trained model the two histograms are nearly equal. Samples with lower free energies
     than the data are states that the model favours but the data lack. Samples with higher free
-    energies come from chains that are not yet in equilibrium, or from a model whose effective
-    temperature is too high. Dashed lines mark the medians. Both histograms have an area of 1,
-    regardless of the numbers of rows.
+    energies come from chains that have not reached equilibrium, or from a model that gives too much
+    probability to states unlike the data. Dashed lines mark the medians. Both histograms have an
+    area of 1, regardless of the numbers of rows.
 
     Args:
         data_energies: F(v) of rows of data under the model, in nats, shape (m,).

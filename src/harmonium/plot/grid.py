@@ -18,8 +18,8 @@ def image_grid(rows: Any, *, image_shape: ImageShape = None) -> Figure:
 
     Args:
         rows: rows in the user's coding, shape (n, units).
-        image_shape: (rows, columns) of a row, or "square"; if None, the rows are drawn as one
-            matrix.
+        image_shape: the shape (rows, columns) of the image of a row, or "square" to infer it; if
+            None, the rows are drawn as one matrix.
 
     Raises:
         InputError: rows are not a matrix of numbers, or do not match the image shape.

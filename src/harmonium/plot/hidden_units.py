@@ -19,7 +19,7 @@ from .base import (
     size_of_picture,
 )
 
-PERCENTILE = 99.5  # of |w|: a few large weights would leave the others pale
+PERCENTILE = 99.5  # of |w|, at the end of the colour scale: larger weights would pale the others
 
 
 def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Figure:
@@ -33,7 +33,8 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
 
     Args:
         rbm: the model.
-        image_shape: (rows, columns) of a row of data, "square" to infer it, or None.
+        image_shape: the shape (rows, columns) of the image of a row of data, or "square" to infer
+            it; if None, the weight matrix is drawn.
         count: the largest number of hidden units to draw.
 
     Raises:

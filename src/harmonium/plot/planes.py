@@ -16,11 +16,11 @@ from .base import BLUE, GREY, MOST_ROWS, checked_variables, label, new_figure
 
 FEWEST_FOR_CELLS = 400  # rows: fewer leave most cells empty
 MOST_POSITIONS = 1_000  # more points would hide one another
-# along each axis
+# number of cells of the two-dimensional histogram along each axis
 FEWEST_CELLS = 12
 MOST_CELLS = 48
 PALE = "#e3e3e3"
-# from few rows to many
+# colours of cells, from few rows to many
 GREYS = ("#cccccc", "#111111")
 BLUES = ("#a6cee9", BLUE, "#00243a")
 BUBBLES = 2_000.0  # area of all points together, in square points
@@ -130,7 +130,7 @@ def _draw_points(
 
 def _draw_cells(panels: Sequence[Axes], ends: np.ndarray, points: list[np.ndarray]) -> None:
     fewest = min(map(len, points))
-    # About three rows per cell, if they were spread evenly.
+    # There would be about three rows in each cell if rows were spread evenly.
     count = int(np.clip(np.sqrt(fewest) / 1.8, FEWEST_CELLS, MOST_CELLS))
     edges = [np.linspace(low, high, count + 1) for low, high in ends]
     fractions = [np.histogram2d(rows[:, 0], rows[:, 1], edges)[0].T / len(rows) for rows in points]

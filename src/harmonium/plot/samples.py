@@ -23,7 +23,8 @@ def samples_beside_data(
     Args:
         samples: rows in the user's coding, shape (n, units).
         data: rows in the user's coding, shape (m, units).
-        image_shape: (rows, columns) of a row, "square" to infer it, or None.
+        image_shape: the shape (rows, columns) of the image of a row, or "square" to infer it; if
+            None, the rows are drawn as matrices.
         count: the largest number of rows of data, and of samples, to draw.
 
     Raises:

@@ -18,7 +18,7 @@ from .base import BLUE, GREY, ORANGE, SMALL, TEXT, label, new_figure, panels, wh
 SITES_IN_ROW = 100  # with more, letters are too small to read
 MOST_LOGOS = 10
 SITES_IN_LOGO = 30
-SMALLEST = 1e-9  # instead of a largest score of 0
+SMALLEST = 1e-9  # replaces a largest score of 0, by which scores could not be divided
 
 
 def mutation_map(

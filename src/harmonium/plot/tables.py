@@ -29,7 +29,7 @@ def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int 
     have no missing cells, so the distributions may differ even if the model is accurate.
 
     Args:
-        columns: the column types.
+        columns: the columns of the table, with their types.
         samples: rows of codes drawn from a model, as `Columns.encode` returns them.
         data: rows of codes of the data, with NaN for missing cells.
         seed: seed for drawing a cell from the values that a code represents.
@@ -124,7 +124,7 @@ def dependence(columns: Columns, samples: Any, data: Any) -> Figure:
     independent columns is subtracted.
 
     Args:
-        columns: the column types.
+        columns: the columns of the table, with their types.
         samples: rows of codes drawn from a model.
         data: rows of codes of the data, with NaN for missing cells.
 

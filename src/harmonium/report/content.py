@@ -21,11 +21,11 @@ from ..tables.base import AbstractPart
 from .encoding import encoded, halved
 
 MOST_ROWS = 200  # as many as a reader looks at
-MOST_NUMBERS = 400_000  # in all rows, so that a page of wide rows stays small
+MOST_NUMBERS = 400_000  # in all rows together, so that a page of wide rows stays small
 MOST_ACROSS = 32  # units in a line, if rows are not pictures
-LEAST_WIDTH = 4  # smallest width of a square
+LEAST_WIDTH = 4  # smallest width of a square picture
 MOST_LABELS = 200
-POINTS = 101  # on the scale that maps numbers of a column to values of its unit
+POINTS = 101  # of the scale that maps codes of a column to cells
 
 
 class Rows(NamedTuple):
@@ -40,7 +40,7 @@ class Rows(NamedTuple):
 
 
 def model_content(rbm: RBM, rows: np.ndarray) -> dict[str, Any]:
-    """Return a model with weights rounded to 16 bits, and a sentence on the effect of rounding.
+    """Return a model in JSON types, with weights rounded to 16 bits, and a note on the rounding.
 
     Args:
         rbm: the model.
@@ -94,7 +94,7 @@ def rows_content(
 
 
 def column_content(part: AbstractPart, codes: np.ndarray) -> dict[str, Any]:
-    """Return a table's column: the labels of its codes, or the map from codes to cells.
+    """Return a table's column in JSON types: the labels of its codes, or a map of codes to cells.
 
     Args:
         part: the column, or a part of a column.
@@ -115,7 +115,7 @@ def column_content(part: AbstractPart, codes: np.ndarray) -> dict[str, Any]:
         high = low + 1.0
     grid = np.linspace(low, high, POINTS)
     cells = np.asarray(part.cells(grid, rng))
-    if cells.dtype.kind == "M":  # years
+    if cells.dtype.kind == "M":  # dates become years
         cells = cells.astype("datetime64[D]").astype(float) / 365.2425 + 1970.0
     # If a code represents several cells, one is drawn; the page needs a scale that never decreases.
     rising = np.maximum.accumulate(cells.astype(float))
@@ -140,10 +140,10 @@ def report_content(
         rows: rows of data and samples.
         title: the headline.
         image_shape: height and width of a row as a picture.
-        columns: the column types of a table, whose rows are codes.
-        sites: the sites of an alignment.
-        numbers: the numbers of a run: summary, history, evaluation, baselines, command, about,
-            config, versions.
+        columns: the column types, if the rows are codes of the rows of a table.
+        sites: the sites, if the rows are sequences of an alignment.
+        numbers: further parts of the content, from a run: summary, history, evaluation, baselines,
+            command, about, config, versions.
     """
     data = np.asarray(rows.data, float)
     parts = [] if columns is None else columns.modelled
@@ -167,15 +167,15 @@ def report_content(
 
 
 def baseline(name: str, words: str, value: float) -> dict[str, Any]:
-    """Return a baseline's log-likelihood; `words` is the baseline's name within a sentence."""
+    """Return a baseline as JSON types; `words` is its name within a sentence."""
     return {"name": name, "words": words, "value": value}
 
 
 def lines_of(units: int) -> tuple[int, int]:
     """Return the height and width at which to show units that do not form a known picture.
 
-    A square number of units, as in flattened pictures, is shown as a square, and other units in
-    lines of at most 32 units, the last of which may be shorter.
+    A square number of units, at least 16, as in flattened pictures, is shown as a square, and other
+    units in lines of at most 32 units, the last of which may be shorter.
     """
     width = math.isqrt(units)
     if width * width == units and width >= LEAST_WIDTH:

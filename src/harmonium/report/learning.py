@@ -33,16 +33,18 @@ def watch_learning(
 ) -> Page:
     """Return a page that trains RBMs side by side: with the exact gradient, by CD and by PCD.
 
-    Training runs in the page. The models have 0/1 units, start from the same parameters and are
-    trained on the same rows; they differ only in the negative phase. The exact log-likelihood of
-    the rows is plotted during training, with the highest value that any model can reach.
+    Training runs in the page. CD is contrastive divergence, and PCD is persistent CD. The models
+    have 0/1 units, start from the same parameters and are trained on the same rows; they differ
+    only in the negative phase. The exact log-likelihood of the rows is plotted during training,
+    with the highest value that any model can reach.
 
     Args:
         data: rows of 0 and 1, shape (n, units) with at most 256 units. If there are more than 200
             rows, 200 evenly spaced ones are used.
         hidden: initial number of hidden units, 1 to 12; it can be changed in the page.
         rate: initial learning rate; it can be changed in the page.
-        image_shape: height and width of a row as a picture; None for a square, or lines of units.
+        image_shape: height and width of a row as a picture; None to show a square number of units
+            as a square, and other units in lines.
         title: the headline.
         seed: seed of the initial weights and the chains.
 

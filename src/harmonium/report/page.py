@@ -95,7 +95,8 @@ def _policy(style: str, script: str, is_live: bool) -> str:
     def allowed(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
-    # Column names come from files: if a script ever treats one as HTML, no code in it runs.
+    # Column names come from files. If a script ever treats one as HTML, this policy keeps code in
+    # the name from running.
     return (
         f"default-src 'none'; style-src {allowed(style)}; script-src {allowed(script)};"
         f"{news} img-src data: blob:; base-uri 'none'; form-action 'none'"

@@ -70,9 +70,10 @@ def play(
         rbm: the model.
         data: rows in the user's coding; chains start at these rows, and samples are compared with
             the rows.
-        image_shape: height and width of a row as a picture; None for a square, or lines of units.
-        columns: the column types of a table, whose rows are codes.
-        sites: the sites of an alignment.
+        image_shape: height and width of a row as a picture; None to show a square number of units
+            as a square, and other units in lines.
+        columns: the column types, if the rows are codes of the rows of a table.
+        sites: the sites, if the rows are sequences of an alignment.
         title: the headline.
         seed: seed of the samples shown beside the data.
 

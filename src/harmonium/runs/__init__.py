@@ -1,1 +1,1 @@
-"""The functions behind the command line: train, evaluate, sample, export and describe."""
+"""The functions that the command line calls, for example to train, evaluate or sample."""

@@ -18,8 +18,8 @@ from .schema import RESTORE
 def check_units(layer: AbstractLayer, file: Path, model: Path) -> None:
     """Raise InputError if a file does not describe the visible units of the run's model.
 
-    A missing or damaged model is not an error here: a run can continue from its checkpoint without
-    the model, and code that loads the model will report the damage.
+    A missing or damaged model is not an error here, since a run can continue from its checkpoint
+    without the model, and code that loads the model will report the damage.
 
     Args:
         layer: the units that the file describes.

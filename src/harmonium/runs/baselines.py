@@ -28,7 +28,7 @@ from ..transforms.initialization import fitted_units
 from .options import EVALUATION_SEED, ROWS_TO_START_FROM
 from .summaries import BaselineSummary
 
-MOST_WORK_OF_TREE = 2**33  # rows × columns² when counting pairs: about a second
+MOST_WORK_OF_TREE = 2**33  # rows × columns² for counting pairs, which takes about a second
 FEWEST_ROWS_OF_TREE = 1_000  # a tree learned from a smaller subsample would be a poor baseline
 SURE = 2.0  # a difference of up to this many standard errors may be chance
 BEST_TREE = "best tree"
@@ -118,7 +118,7 @@ def _of_units(
 
 
 def _best_tree(visible: AbstractLayer, train: Dataset, rows: Dataset) -> _Simpler | None:
-    """Return the Chow-Liu tree of the columns, or None if these columns do not allow one."""
+    """Return the Chow-Liu tree of the columns, or None if no tree can be computed for them."""
     affordable = MOST_WORK_OF_TREE // visible.size**2
     if takes_given(visible) or visible.n_units == 1 or affordable < FEWEST_ROWS_OF_TREE:
         return None

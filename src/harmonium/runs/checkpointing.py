@@ -135,7 +135,7 @@ class Checkpointer:
         self.folder.save(self.rbm, self.state, self.fingerprint, self.models)
 
     def summary(self, status: str, message: str) -> Summary:
-        """Return the summary of the run without a score; `seconds` is the time of this command."""
+        """Return the run's summary without a score; its `seconds` is the time of this command."""
         return Summary(
             run=str(self.folder.path),
             status=status,
@@ -148,14 +148,14 @@ class Checkpointer:
         )
 
     def _earlier_speed(self) -> float | None:
-        """Return the median of the speeds in the metrics file, in rows per second, or None."""
+        """Return the median speed in the metrics file, in rows per second; None if it has none."""
         speeds = [record.get("samples_per_second") for record in self.folder.metrics()]
         known = [speed for speed in speeds if speed]
         return float(np.median(known)) if known else None
 
 
 class Speed:
-    """The mean speed in training rows per second, without the first chunk, which is compiled."""
+    """The mean speed in training rows per second after the first chunk, which compiling slows."""
 
     def __init__(self, updates: int):
         self.updates = updates
@@ -164,7 +164,7 @@ class Speed:
         self.first: float | None = None
 
     def count(self, report: Report) -> None:
-        """Add a chunk of updates."""
+        """Add the rows and the seconds of a chunk of updates."""
         updates = report.updates - self.updates
         self.updates = report.updates
         if self.first is None:

@@ -24,8 +24,8 @@ LEARNED_OF_ROWS = ("held_out", "folds")  # fields of `TrainState` with results f
 class Checkpoints:
     """The checkpoints of a run: safetensors files with a SHA-256 of their whole contents.
 
-    Each file is written whole or not at all. The previous checkpoint is kept in case the last
-    checkpoint is damaged later: resuming from either of them leads to the same model. A state that
+    Each file is written whole or not at all. The previous checkpoint is kept in case the last one
+    is damaged later; a run that resumes from either of them ends with the same model. A state that
     is spread over several processes is gathered leaf by leaf, so that the checkpoint can be loaded
     on any number of devices.
 
@@ -66,10 +66,10 @@ class Checkpoints:
 
     @property
     def whole(self) -> Path:
-        """The last checkpoint that is not damaged.
+        """The path of the last checkpoint that is not damaged.
 
         Raises:
-            ModelFileError: there is none.
+            ModelFileError: all checkpoints are damaged or missing.
         """
         return self._found()[0]
 
@@ -80,7 +80,7 @@ class Checkpoints:
             self._known = Path(path), header
         return self._known
 
-    # The first process searches for all: a shared file system may show others an older state.
+    # The first process searches, since a shared file system may show the others an older state.
     @by_first
     def _undamaged(self) -> tuple[str, dict[str, Any]]:
         try:
@@ -171,6 +171,6 @@ def _floats(tree: Any) -> list[Any]:
 
 
 def _gathered(leaf: Any) -> Any:
-    """Return an array, gathered from all processes, in the first process; None in the others."""
+    """Gather an array from all processes; return it in the first process, None in the others."""
     array = fetched(leaf)
     return array if is_first() else None

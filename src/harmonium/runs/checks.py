@@ -1,4 +1,4 @@
-"""Checks against a model: are rows valid for its visible units, and are exact sums feasible?"""
+"""Check that rows are valid for a model's visible units, and that exact sums are feasible."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def refuse_many_states(rbm: RBM, log2_limit: int, advice: str) -> None:
     """Raise InputError if the model's discrete layers are too large for `--method exact`.
 
     Raises:
-        InputError: each discrete layer has more than 2^log2_limit joint states.
+        InputError: no discrete layer has at most 2^log2_limit joint states.
     """
     enumerated = enumerable(rbm)
     if enumerated is None or (enumerated.visible.n_states or 0) > 2**log2_limit:
@@ -53,7 +53,7 @@ def refuse_many_states(rbm: RBM, log2_limit: int, advice: str) -> None:
 
 
 def states_to_sum(rbm: RBM) -> str:
-    """Describe the length of an exact sum: "32 states", "2^500 states", "no discrete layer"."""
+    """Describe the length of an exact sum, for example "2^500 states" or "no discrete layer"."""
     enumerated = enumerable(rbm)
     count = None if enumerated is None else enumerated.visible.n_states
     if count is None:

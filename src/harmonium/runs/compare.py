@@ -1,4 +1,4 @@
-"""Compare runs by their log-likelihoods of the same rows, with paired intervals, and by cost."""
+"""Compare the log-likelihoods of runs on the same rows, and list the cost of each run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .options import EVALUATION_SEED
 from .rows import Rows, own_rows
 from .summaries import NORMAL, ScoreSummary, Summary
 
-SECONDS = 30.0  # time limit for refining log Z for the lengths of documents
+SECONDS = 30.0  # time limit for log Z of documents of different lengths
 
 
 class Compared(NamedTuple):
@@ -36,12 +36,14 @@ class Compared(NamedTuple):
     Attributes:
         run: the run's folder.
         value: its log-likelihood, in nats per row.
-        low: lower end of the 95 % interval from the error of log Z; None if it is not finite.
+        low: lower end of the 95 % interval of `value`, which accounts for the error of log Z alone;
+            None if it is not finite.
         high: upper end of this interval; None if it is not finite.
         converged: whether log Z is trusted.
         behind: the best run's log-likelihood minus this run's, in nats per row.
-        behind_low: lower end of the 95 % interval of `behind`, from the differences of each row's
-            log p, in which fluctuations common to both runs cancel.
+        behind_low: lower end of the 95 % interval of `behind`. The interval accounts for the errors
+            of log Z and for the choice of rows; it is computed from the difference in log p of each
+            row, in which fluctuations common to both runs cancel.
         behind_high: upper end of this interval.
         seconds: training time; None if unknown.
         updates: number of updates; None if unknown.
@@ -121,7 +123,8 @@ def compare(runs: list[str], out: str | None, source: str | None = None) -> list
         source: a file of rows named by the user, which replaces the runs' own source.
 
     Raises:
-        InputError: fewer than two runs have ended, or the runs were scored on different rows.
+        InputError: fewer than two runs have ended, the runs were scored on different rows, or they
+            model different columns.
     """
     if len(set(runs)) < 2:
         count = count_of(len(set(runs)), "run")
@@ -157,8 +160,8 @@ def _check_same_rows(best: _Scored, other: _Scored) -> None:
     differing = sorted(best.columns.symmetric_difference(other.columns))
     if differing:
         raise InputError(
-            f"{other.run}: expected the columns that {best.run} models; got other columns:"
-            f" {', '.join(differing[:5])} in only one of the runs; train both on the same columns."
+            f"{other.run}: expected the columns that {best.run} models; got columns that only one"
+            f" of the runs models: {', '.join(differing[:5])}; train both on the same columns."
         )
     if not np.array_equal(best.rows, other.rows, equal_nan=True):
         raise InputError(
@@ -237,7 +240,7 @@ def _log_z_deviations(rbm: RBM, rows: np.ndarray, weights: Any) -> np.ndarray:
 
 
 def _beside(run: _Scored, best: _Scored) -> Compared:
-    """Compare a run with the best run, with an interval for the paired difference."""
+    """Return a run's difference from the best run, with an interval, and the cost of the run."""
     differences = best.log_p - run.log_p
     behind = float(differences @ run.weights)
     half_width = 0.0

@@ -1,4 +1,4 @@
-"""Predicted contacts: the pairs of sites that a model couples most strongly."""
+"""Predict contacts from the pairs of sites that a model couples most strongly."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class Precision:
-    """The number of best pairs with a known distance, and how many of them are contacts."""
+    """A number of best pairs, all with a known distance, and how many of them are contacts."""
 
     pairs: int
     near: int
@@ -145,7 +145,7 @@ def contacts(
 
 
 def typical_sequences(run: str, sites: Sites) -> np.ndarray | None:
-    """Return about 24 evenly spaced sequences of the run as codes; None if their file is missing.
+    """Return up to 24 evenly spaced sequences of the run as codes; None if their file is missing.
 
     Couplings expanded around these sequences predict contacts slightly better than couplings
     expanded around a uniform distribution of letters.

@@ -184,7 +184,7 @@ class Display:
             )
 
     def timer(self, what: str, at_most: float = math.inf) -> Any:
-        """Return a progress callback for a long computation, called with the fraction done.
+        """Return a function that a long computation calls with the fraction done, to show progress.
 
         Args:
             what: the name of the computation.

@@ -1,4 +1,4 @@
-"""Train several models with consecutive seeds simultaneously, as one run."""
+"""Train several models at the same time, with consecutive seeds, as one run."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def learn_together(
     Args:
         prepared: the parts of the run.
         state: the state to continue from.
-        callbacks: functions called with the first model, the joint state of all models, and the
-            means of the metrics.
+        callbacks: functions called with reports that contain the first model, the joint state of
+            all models, and the means of the metrics.
     """
 
     def called(report: Report) -> bool:

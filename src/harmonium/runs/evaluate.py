@@ -31,7 +31,7 @@ QUICK = "left out by --quick"
 
 
 def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
-    """Evaluate a model; save an evaluation of a run's own rows in the run's folder and report.
+    """Evaluate a model; if a run is scored on its own rows, save the result in the run's folder.
 
     Log Z is computed first; if it is not finite, NotFiniteError is raised. A later block of scores
     may fail without affecting the others. An interruption skips the remaining blocks and keeps the
@@ -44,8 +44,8 @@ def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
     rbm = load(options.run)
     if not finite_z(rbm):
         raise NotFiniteError(
-            f"{options.run}: expected a model with a finite Z; got {rbm}, whose Z may be infinite:"
-            " its couplings are too strong for its precisions; train it with smaller weights."
+            f"{options.run}: expected a model with a finite Z; got {rbm}, whose Z may be infinite,"
+            " since its couplings are too strong for its precisions; train it with smaller weights."
         )
     settings = _settings(options, rbm)
     target = target_of(rbm, options)
@@ -82,7 +82,7 @@ def evaluate(options: EvaluationConfig, display: Display) -> Evaluation:
 def _add_to_report(evaluation: Evaluation, folder: RunFolder, rows: Rows, display: Display) -> None:
     """Save an evaluation in the folder of its run, and rewrite the run's report to include it.
 
-    If this fails, as when the folder is read-only or the disk is full, only the reason is printed.
+    If a file cannot be written (for example, the disk is full), only the reason is printed.
     """
     try:
         folder.write_evaluation(evaluation.to_json() | {"table": asdict(evaluation.table)})
@@ -92,7 +92,7 @@ def _add_to_report(evaluation: Evaluation, folder: RunFolder, rows: Rows, displa
 
 
 def _settings(options: EvaluationConfig, rbm: RBM) -> dict[str, Any]:
-    """Return the arguments of `log_z`; raise InputError if an exact sum is infeasible."""
+    """Return the arguments of `log_z`; raise InputError if a requested exact sum is infeasible."""
     if options.method == "exact":
         advice = "leave the method out, or choose annealed"
         refuse_many_states(rbm, LARGEST_LOG2_STATES, advice)

@@ -239,7 +239,7 @@ class RunFolder:
                 raise
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Read the metrics before the first damaged line, since a crash may truncate a line."""
+        """Read the metrics up to the first damaged line; a crash may have truncated a line."""
         file = self.file(METRICS)
         records = []
         content = file.read_bytes() if file.is_file() else b""
@@ -270,7 +270,7 @@ class RunFolder:
         """Write the model, and the state to resume from.
 
         Args:
-            rbm: the model, the first one of an ensemble.
+            rbm: the model; for an ensemble, its first model.
             state: the state to resume from.
             fingerprint: a hash of the rows.
             models: all models of an ensemble, once its run has ended.

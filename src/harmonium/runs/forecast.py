@@ -27,7 +27,7 @@ LEVELS = (0.05, 0.5, 0.95)  # quantiles of a number: the median, and an interval
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """The forecast of one column in one step.
+    """The forecast of one column at one step of the series.
 
     Attributes:
         step: the number of the row after the end of the series, from 1.
@@ -55,10 +55,10 @@ class Forecast:
         series: the file whose rows are continued.
         out: the file of all draws; None if none was written.
         draws: the number of drawn continuations.
-        steps: the number of rows of each.
+        steps: the number of rows of each continuation.
         expected: the forecasts, by step and column.
         converged: whether the draws are reliable.
-        message: why they are, or are not.
+        message: why the draws are reliable, or why not.
     """
 
     run: str
@@ -83,12 +83,12 @@ def forecast_series(
     text: TextOptions = AS_DECIDED,
     guard: bool = False,
 ) -> Forecast:
-    """Draw continuations of a series, and return quantiles and probabilities of each next row.
+    """Draw continuations of a series; return quantiles or probabilities for each forecast cell.
 
     The help of `harmonium forecast` describes the arguments.
 
     Raises:
-        InputError: the run is not one on a series, or a file cannot be read or written.
+        InputError: the run was not trained on a series, or a file cannot be read or written.
     """
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)
@@ -118,7 +118,7 @@ def forecast_series(
     if np.isnan(last).any():
         raise InputError(
             f"{source}: expected complete rows at the end of the series; got an empty cell in the"
-            " last row; fill it in: harmonium impute."
+            " last row; fill it in, for example with harmonium impute."
         )
     start = np.full(len(last), np.nan)
     start[given] = last[later]

@@ -1,4 +1,4 @@
-"""Fill in the missing cells of a table with a model of a table with the same columns."""
+"""Fill in the missing cells of a table, using a model of a table that has the same columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class FilledColumn:
     Attributes:
         name: the column's name.
         missing: the number of missing cells.
-        probability: mean probability of the most probable state; None for real numbers.
+        probability: mean over cells of the probability of the most probable state; None if the
+            column has no states.
         standard_deviation: mean over cells of the standard deviation of the draws, in the units of
             the column; None if the column has states.
     """
@@ -90,8 +91,8 @@ def fill(
     """
     if draws is not None and guess != Guess.MEAN:
         raise InputError(
-            f"--as {guess}: expected no --draws, which draws all cells; got --draws {draws};"
-            " leave one of the two out."
+            f"--as {guess}: expected no --draws, which draws all missing cells; got --draws"
+            f" {draws}; leave one of the two out."
         )
     check_target(f"--out {out}", out, SUFFIXES, overwrite)
     rbm = load(run)

@@ -37,7 +37,7 @@ class Motif:
     Attributes:
         unit: the index of the unit.
         norm: the norm of its weights, in the zero-sum gauge.
-        letters: the letters with its largest weights.
+        letters: the letters for which the unit has its largest weights.
         high: names of the sequences that give the unit its largest inputs; None if the file of the
             run's sequences is missing.
         low: names of the sequences that give the unit its smallest inputs.
@@ -62,7 +62,7 @@ class Motifs:
 
 
 def motifs(run: str, units: int, out: str | None, overwrite: bool) -> Motifs:
-    """Return the strongest hidden units, their largest weights, and their extreme sequences.
+    """Return the motifs that the strongest hidden units detect; draw them if `out` is given.
 
     Args:
         run: the folder of a run on an alignment.
@@ -101,7 +101,7 @@ def motifs(run: str, units: int, out: str | None, overwrite: bool) -> Motifs:
 def _inputs(rbm: RBM, codes: np.ndarray) -> np.ndarray:
     """Return the inputs of the hidden units for each sequence.
 
-    Inputs rank sequences in the order of the hidden means, many of which may be rounded to 1.
+    Hidden means would rank the sequences in the same order, but many means may be rounded to 1.
     """
     visible = rbm.visible
     return in_parts(lambda rows, _: rbm.inputs_to_h(visible.encode(rows)), codes, rbm.widest)

@@ -19,7 +19,7 @@ LARGEST_NUMBER = 1e38  # about the largest float32
 SEEDS = 2**32
 EVALUATION_SEED = 0  # the default seed of an evaluation
 ROWS_TO_START_FROM = 10_000  # rows whose moments initialise the visible units
-METHODS = (  # a copy of the names in training.methods, which is slow to import (a test compares)
+METHODS = (  # a copy of the names in training.methods, which is slow to import; a test compares
     *("pcd", "cd", "exact", "auto", "unbiased", "fpcd", "pt", "ptt", "jarzynski", "tap"),
     *("mean-field", "pseudo-likelihood", "ratio-matching", "flow"),
 )
@@ -36,7 +36,7 @@ class NotANumberError(HarmoniumError):
 
 @dataclass(frozen=True)
 class AbstractOption:
-    """An option: its help and its valid values.
+    """An option of a command, with its help and its valid values.
 
     Attributes:
         help: the option's description in the command's help.
@@ -98,7 +98,7 @@ class Choice(AbstractOption):
 
 @dataclass(frozen=True)
 class Whole(AbstractOption):
-    """An option that takes a whole number from `least` to `most` or, if given, the word `word`."""
+    """An option that takes a whole number from `least` to `most`, or the word `word`, if set."""
 
     metavar: str = "INT"
     least: int = 1
@@ -222,7 +222,7 @@ def shown(value: Any) -> str:
     try:
         text = repr(value)
     except ValueError:  # a whole number with thousands of digits
-        return "a number of thousands of digits"
+        return "a number with thousands of digits"
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 

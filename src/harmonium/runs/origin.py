@@ -39,7 +39,7 @@ def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
     if not _is_own(folder, config) and not any(folder.rows().hashes.values()):
         raise InputError(
             f"{folder.path}: expected hashes of the run's rows, since {config.origin} is outside"
-            " the run's folder; got none: another user or version made the run; if you know this"
+            " the run's folder; got none, so another user or version made the run; if you know this"
             f" file and may use its rows, add --source {config.origin}."
         )
     return config
@@ -81,7 +81,7 @@ def _exists(origin: str) -> bool:
 def _is_own(folder: RunFolder, config: RunConfig) -> bool:
     """Return whether a run's rows are a built-in data set, or are in the folder of the run."""
     if config.source in BUILTIN and config.origin == config.source:
-        return not folder.file(COLUMNS).is_file()  # a file would be read with these types
+        return not folder.file(COLUMNS).is_file()  # with column types, such a file is read
     for path in _paths(config.origin):
         if path.is_file():
             return path.resolve().is_relative_to(folder.path.resolve())

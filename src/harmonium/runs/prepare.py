@@ -37,7 +37,7 @@ from .options import LARGEST_COUNT, ROWS_TO_START_FROM
 from .rows import Rows, fingerprint, hashes, rows_of_run
 from .train_options import USUAL, RunConfig
 
-# Measured peak memory of an update: the number of arrays of the size of W, and of the states.
+# Measured peak memory of an update, as numbers of arrays with the size of W and of the states.
 COPIES_OF_WEIGHTS = 8
 COPIES_OF_STATES = 6
 BYTES_OF_A_NUMBER = 4
@@ -132,7 +132,7 @@ class Prepared(NamedTuple):
         mean = 0.0  # if the units model the columns directly
         if held_out is not None and held_out.log_density is not None:
             mean = float(held_out.log_density.mean())
-        return mean - self.change.log_volume  # p(x) = p(y) / s of y = (x − m) / s
+        return mean - self.change.log_volume  # p(x) = p(y) / s for y = (x − m) / s
 
     @property
     def fingerprint(self) -> str:
@@ -146,7 +146,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
-    """Read the source, hold out rows, and create the model and the method.
+    """Read the source, hold out rows, and create the model and the plan of its training.
 
     Args:
         config: the options.
@@ -159,7 +159,7 @@ def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
 
 
 def prepared_with(config: RunConfig, rows: Rows) -> Prepared:
-    """Create the model and the method for rows that have already been read.
+    """Create the model and the plan of its training, for rows that have already been read.
 
     Raises:
         InputError: the options cannot be used with these rows.
@@ -191,7 +191,7 @@ def prepared_with(config: RunConfig, rows: Rows) -> Prepared:
 def _begun(
     config: RunConfig, rows: Rows, change: Standardization, learned: dict[str, Dataset]
 ) -> Prepared:
-    """Create the model and the method for one seed, once options and rows have been checked."""
+    """Create the model and the plan for one seed, once options and rows have been checked."""
     key_init, key_rows, key_run = split(key_of(config.seed), 3)
     visible = rows.visible
     start = learned["train"].some(ROWS_TO_START_FROM).rows(key=key_rows)
@@ -277,7 +277,7 @@ def is_left_open(config: RunConfig) -> bool:
 
 
 def hidden_count(config: RunConfig, rows: Rows) -> int:
-    """Return the number of hidden units: from the options, or `usual_hidden`."""
+    """Return the number of hidden units that the options give; for "auto", the default."""
     if config.hidden != "auto":
         return config.hidden
     train = rows.learned
@@ -359,8 +359,9 @@ def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
     available memory before anything is written; on other systems, the allocation itself fails.
 
     Raises:
-        InputError: a size is too large; the message names the option that most exceeds its default
-            and the available memory, or the number of updates.
+        InputError: there are too many updates, or a size is too large. For a size, the message
+            names the available memory and the option that exceeds its default by the largest
+            factor.
     """
     hidden = int(config.hidden)
     chains = config.chains or USUAL["chains"]

@@ -46,7 +46,7 @@ def report(run: str, out: str | None, display: Display, source: str | None = Non
     """
     folder = RunFolder(run)
     if not is_run(run) or not (folder.path / MODEL).is_file():
-        content = "no model in it" if folder.path.is_dir() else "no such folder"
+        content = "a folder without a model" if folder.path.is_dir() else "no such folder"
         raise InputError(
             f"{run}: expected the folder of a run; got {content}; name one that harmonium train"
             " made."

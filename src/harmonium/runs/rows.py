@@ -171,7 +171,7 @@ def _tree(train: Dataset) -> Tree:
 
 
 def roles_of(config: RunConfig) -> dict[str, Any]:
-    """Return the columns with other roles than targets, as arguments of `open_source`."""
+    """Return the options that give columns special roles, as arguments of `open_source`."""
     return {
         "label": config.label,
         "weight": config.weight,
@@ -181,7 +181,7 @@ def roles_of(config: RunConfig) -> dict[str, Any]:
 
 
 def _fraction(config: RunConfig, visible: AbstractLayer) -> float | Literal["auto"]:
-    """Return the fraction of rows to hold out; "auto" only if cross-validation may replace it."""
+    """Return the fraction of rows to hold out, or "auto" if the run may cross-validate instead."""
     may_cross_validate = (
         can_cross_validate(visible)
         and config.epochs is None
@@ -263,7 +263,7 @@ def rows_for_model(
     for name, array in arrays.items():
         if array is not None:
             fitting = array if table.scale == 1.0 else array[:1] / table.scale
-            refuse_misfit(fitting, rbm, data, "use rows like those it was trained on")
+            refuse_misfit(fitting, rbm, data, "use rows like those that the model was trained on")
             weights = table.weights if array is table.train else None
             parts[name] = dataset_of(table, array, binarize, weights=weights)
     return _rows(table, visible, parts, note_on_levels(table, binarize))

@@ -80,7 +80,7 @@ class Draws(NamedTuple):
         """Yield the rows as FASTA or CSV text; numeric rows come one at a time, to save memory.
 
         Args:
-            guard: whether to guard cells that a spreadsheet would run as formulas.
+            guard: whether to write ' before cells that a spreadsheet would run as formulas.
         """
         if self.words is not None:
             yield fasta_of(self.words)
@@ -96,7 +96,7 @@ class Draws(NamedTuple):
         Args:
             out: the file to write.
             run: the run, which determines the height and width of a picture.
-            guard: whether to guard cells that a spreadsheet would run as formulas.
+            guard: whether to write ' before cells that a spreadsheet would run as formulas.
         """
         path = Path(out)
         content = io.BytesIO()
@@ -158,8 +158,8 @@ def draw_rows(
         conditions = _conditions(given, rbm, columns, sites, read_format)
     if conditions.rows is None and is_conditional(rbm.visible):
         raise InputError(
-            "--given: expected a value of each given column, or a file of such rows; got none, and"
-            " the model of this run has no distribution of its given columns."
+            "--given: expected a value of each given column, or a file of such rows; got none; name"
+            " these values, since the model gives no distribution of the given columns."
         )
     gaps = _gaps_of(run) if with_missing else None
 
@@ -252,7 +252,7 @@ def _gaps_of(run: str) -> np.ndarray:
 
 
 def _missing_as_in(gaps: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Return a mask of values to leave out of drawn rows, copied from random rows of the source.
+    """Return a mask of values to leave out of drawn rows; it is copied from random source rows.
 
     In each column, cells are then missing as often as in the source, and in the same combinations.
     The mask does not depend on the values drawn.
@@ -290,7 +290,7 @@ def read_given(given: str, rbm: RBM, text_format: TextFormat | None = None) -> n
 
 
 def picture_shape(run: str, columns: int) -> tuple[int, int] | None:
-    """Return the height and width of a row as a picture: as in the source, else square, or None."""
+    """Return the height and width of a picture: as in the source, else of a square, else None."""
     if is_run(run):
         folder = RunFolder(run)
         summary = folder.rows()

@@ -1,4 +1,4 @@
-"""Scores of all single mutants of a sequence under a model of its family."""
+"""Score all single mutants of a sequence under a model of its family."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> Sc
     numbers, numbered = raw.numbers(row)
     numbers = numbers[list(sites.columns)]
     site, code = np.nonzero(np.ones_like(scores, bool))
-    # Code 0 is the gap: neither replacing a gap nor a deletion counts as a mutant.
+    # Code 0 is the gap: neither filling a gap nor deleting a residue counts as a mutant.
     is_mutant = (code != codes[site]) & (code != 0) & (codes[site] != 0)
     site = site[is_mutant]
     code = code[is_mutant]

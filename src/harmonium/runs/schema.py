@@ -76,7 +76,7 @@ def read_record(kind: type[T], path: Path, advice: str = RESTORE) -> T:
 
 
 def record_from(kind: type[T], value: Any, label: str, advice: str = RESTORE) -> T:
-    """Convert a JSON value to a record, with the errors of `read_record`."""
+    """Convert a JSON value to a record; raise ModelFileError in the same cases as `read_record`."""
     try:
         return as_kind(value, kind)
     except Misfit as misfit:
@@ -93,7 +93,7 @@ def fits(value: Any, kind: Any) -> bool:
 
 
 def as_kind(value: Any, kind: Any, place: tuple[str | int, ...] = ()) -> Any:
-    """Convert a JSON value to a type: dataclasses for objects, tuples for lists.
+    """Convert a JSON value to a type, for example an object to a dataclass or a list to a tuple.
 
     Args:
         value: the JSON value.

@@ -70,7 +70,7 @@ def own_sequences(run: str, sites: Sites) -> tuple[list[str], np.ndarray] | None
 
 
 def reference(run: str, sites: Sites, sequence: str | None) -> tuple[RawAlignment, int, np.ndarray]:
-    """Return the sequence to mutate: its alignment, its index in the alignment, and its codes.
+    """Return the alignment that contains the sequence to mutate, its index there, and its codes.
 
     Args:
         run: a run folder.

@@ -6,10 +6,11 @@ A run starts from independent columns. For four kinds of data, another start is 
   parameters. On 124 rows of 512 chemical fingerprints (benchmarks/obvious.py), a run that started
   from independent columns scored 30 to 100 nats below the tree; a run that started from the tree
   scored 9 nats above the tree.
-- Rows that fall into well-separated classes: Gibbs chains do not cross from one class to another. A
-  mixture of product distributions is an RBM with a single hidden unit, with a state for each class.
+- Rows that fall into well-separated classes: Gibbs chains do not cross from one class to another,
+  but EM fits a mixture without chains. A mixture of product distributions is an RBM with one hidden
+  unit that has a state for each class.
 - Columns with three-way but no pairwise interactions: near W = 0 the gradient vanishes, whereas EM
-  for a mixture starts away from 0.
+  fits a mixture from a start with nonzero weights.
 - Numbers whose variance differs from class to class, such as salaries by grade: hidden units with
   few states change the mean of a number but not its variance. On 142 rows of the wine data, a run
   with one covariance scored 0.9 nats below a mixture in which each class has its own covariance.
@@ -53,20 +54,21 @@ from .baselines import stderr_of
 from .prepare import Prepared
 
 STATES = 2  # states of each column of a tree
-# Standard errors of the difference by which a simpler model must score better. If neither model is
-# better, this happens by chance in one case in twenty.
+# A simpler model must score better by this many standard errors of the difference. If neither model
+# is better, this happens by chance in one case in twenty.
 BETTER = 1.645
-# A lower threshold for mixtures over numbers: hidden units are then trained on top of the mixture,
-# so a wrong choice costs only time. With 1.645, runs stayed 0.2 nats below a mixture that 60
-# held-out rows preferred.
+# A lower threshold for mixtures over numbers, on top of which hidden units are then trained, so
+# that a wrong choice costs only time. With 1.645, runs stayed 0.2 nats below a mixture that scored
+# better on 60 held-out rows.
 BETTER_IN_CLASSES = 1.0
 SIMPLER = 5  # folded into a run's key; 0 to 4 have other uses
 # Numbers of classes to try, by the largest number for which the compiled program has room.
 CLASSES = {16: (2, 3, 4, 6, 8, 12, 16), 128: (24, 32, 48, 64, 96, 128)}
 MOST_OF_NUMBERS = 16  # classes, each with a covariance; more would take minutes on wide tables
 ROWS_PER_CLASS = 4
-PATIENCE = 3  # numbers of classes in a row without a new best score before the search ends
-# The search assumes at most this many further steps, none with a larger gain than the last step.
+PATIENCE = 3  # the search ends after this many numbers of classes without a new best score
+# The search ends if the target score would not be reached by this many further steps, all with the
+# gain of the last step.
 HOPE = 6.0
 # Simpler models learn from at most this many entries and rows, which takes seconds. They are not
 # tried if these limits leave too few of the rows.
@@ -82,7 +84,8 @@ class SimplerStart(NamedTuple):
         words: the model's name in a sentence.
         options: the options of a run that starts from the model.
         scores: the model's scores of rows that were not used to fit it, in nats.
-        limit: standard errors of the difference by which the model must score better than the run.
+        limit: the model must score better than the run by this many standard errors of the
+            difference.
     """
 
     words: str
@@ -92,7 +95,7 @@ class SimplerStart(NamedTuple):
 
 
 class SimplerIsBetterError(Exception):
-    """Raised if a simpler model alone scores better than the model of a run.
+    """Raised if a simpler model scores better than the model of a run.
 
     Attributes:
         options: the options of a run that starts from the simpler model.
@@ -100,7 +103,7 @@ class SimplerIsBetterError(Exception):
     """
 
     def __init__(self, simpler: SimplerStart, score: float, other: float):
-        """Record the decision, with mean scores, in nats, of the simpler and of the run's model."""
+        """Record the decision, and the mean scores (in nats) of the simpler and the run's model."""
         self.options = simpler.options
         self.note = (
             f"the model begins from {simpler.words}, which on unseen rows scores {score:.2f} nats"
@@ -126,7 +129,7 @@ class SimplerCheck:
         # No restarts with several processes, which would have to restart together.
         is_free = config.classes is None and not prepared.others and not are_several()
         is_plain = not rows.exhaustive and rows.stream is None and rows.sites is None
-        is_plain &= not takes_given(rows.visible)  # simpler models are of all columns
+        is_plain &= not takes_given(rows.visible)  # simpler models model all columns
         self.is_due = is_free and is_plain and prepared.plan.may_stop
         is_auto = config.visible == AUTO
         # The limit of `dependence_forest` on the number of states.
@@ -291,7 +294,7 @@ def _pseudo_log_p(
 
 
 class _Mixtures:
-    """Mixtures of products, each fitted without some of the rows and scored on those rows.
+    """Mixtures of product distributions, each fitted without some rows and scored on those rows.
 
     Args:
         visible: the visible layer.
@@ -370,7 +373,7 @@ class _Mixtures:
         yield SimplerStart(words, options, values)
 
     def _tried(self, target: float) -> dict[int, tuple[list[Mixture], list[np.ndarray]]]:
-        """Return the results of `of` for increasing numbers of classes, while more may help."""
+        """Return the results of `of` for more and more classes, until more can hardly help."""
         seen = len(self.rows) - max(map(len, self.left_out))
         most = MOST_OF_NUMBERS if self.are_of_numbers else math.inf
         tried: dict[int, tuple[list[Mixture], list[np.ndarray]]] = {}
@@ -403,7 +406,7 @@ class _Mixtures:
 def _fewest(scores: dict[int, Float[np.ndarray, " rows"]]) -> int:
     """Return the smallest number of classes whose score is within one standard error of the best.
 
-    The standard error is the error of the mean difference between the two scores.
+    The standard error is that of the mean difference between the scores of the two mixtures.
 
     Source: Breiman, Friedman, Olshen & Stone 1984, section 3.4.3.
     """

@@ -33,7 +33,7 @@ NAME = "harmonium"
 SECONDS_BETWEEN_HEARTBEATS = 10
 SECONDS_UNTIL_STALE = 60  # time without a heartbeat
 SECONDS_FOR_A_LOCK = 60  # wait for the lock of SQLite, which allows one writer at a time
-FEWEST_OTHERS = 5  # completed trials with a value at the same epoch before a trial is pruned
+FEWEST_OTHERS = 5  # a trial is pruned only if this many others have a value at the same epoch
 # Attributes of the study and of trials, in addition to Optuna's.
 SPEC = "spec"
 ROWS = "rows"
@@ -48,12 +48,12 @@ class TrialScore:
 
     Attributes:
         value: the log-likelihood; for an ensemble, the mean over its models.
-        low: the lower end of the 95 % interval from the error of log Z.
+        low: the lower end of its 95 % interval, which accounts for the error of log Z alone.
         high: the upper end of this interval.
         stderr_rows: the standard error over rows, for a single model.
         stderr_models: the standard error over the models of an ensemble.
         converged: whether log Z is trusted.
-        rows: the name of the rows.
+        rows: the name of the part of the rows that was scored.
     """
 
     value: float
@@ -150,7 +150,7 @@ class Study:
             )
 
     def _create(self, file: Path) -> None:
-        """Create the study in a temporary file: only one process may create SQLite's tables."""
+        """Create the study in a temporary file, since only one process may create its tables."""
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as folder:
             new = Path(folder, STUDY)
@@ -188,7 +188,7 @@ class Study:
         return latest
 
     def _folders(self, attempts: list[Any]) -> dict[int, int]:
-        """Return the folder number of each trial, keyed by Optuna's number of the first attempt."""
+        """Return each trial's folder number, keyed by Optuna's number of its first attempt."""
         first = [
             attempt.number
             for attempt in attempts
@@ -202,7 +202,7 @@ class Study:
         return attempt.number if first is None else first
 
     def retry_failed(self) -> None:
-        """Requeue the trials that failed, since the cause may have been removed."""
+        """Requeue the trials that failed, since the cause of the failures may be gone."""
         with quietly(self.optuna):
             for trial in self.trials().values():
                 if trial.state.name == "FAIL":

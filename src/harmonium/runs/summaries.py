@@ -45,7 +45,7 @@ class LogZSummary:
 
     @classmethod
     def of(cls, log_z: LogZ) -> LogZSummary:
-        """Return the summary of log Z, with one-sided estimates in place of the log weights."""
+        """Return the summary of log Z; forward and reverse estimates replace the log weights."""
         record = log_z._asdict()
         forward = record.pop("forward")
         reverse = record.pop("reverse")

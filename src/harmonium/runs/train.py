@@ -180,7 +180,7 @@ def carried_out(
 
 
 def _no_checkpoints(folder: RunFolder) -> InputError:
-    content = f"no {CHECKPOINTS} in it" if folder.path.is_dir() else "no such folder"
+    content = f"a folder without {CHECKPOINTS}" if folder.path.is_dir() else "no such folder"
     advice = "name a folder that harmonium train made"
     if folder.checkpoints.are_of_orbax:
         content = "checkpoints in parts (Orbax), which versions before 0.1 wrote and read"
@@ -382,10 +382,7 @@ def scored(
 
 
 def seconds_to_score(learning: float) -> float:
-    """Return the time limit for refining a score, in seconds: twice the training time.
-
-    The limit is at least 120 and at most 600 seconds.
-    """
+    """Return the time limit for a score: twice the training time, but from 120 to 600 seconds."""
     shortest, longest = SECONDS_TO_SCORE
     return min(longest, max(shortest, 2.0 * learning))
 

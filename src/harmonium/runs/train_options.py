@@ -129,9 +129,9 @@ class RunConfig:
         Number(
             "Learning rate; it falls to 0 over the second half of the run.  [default: 0.1; up to"
             " 0.4 for pcd with 500 or more chains on more than 64 columns of 0/1 or sites of"
-            " letters; less if the units of both layers vary widely; four times that if the"
-            " model is chosen by held-out rows whose likelihood can be tracked; a quarter if the"
-            " run diverges]",
+            " letters; less if the units of both layers vary widely. The default is multiplied by"
+            " four if the model is chosen by held-out rows whose likelihood can be tracked, and"
+            " divided by four each time the run diverges]",
             advice="0.1 is a good start",
         ),
     ] = None
@@ -224,8 +224,8 @@ class RunConfig:
     given: Annotated[
         list[str],
         Option(
-            "A column that is given in every row: the model is that of the other columns given"
-            " this one; repeatable."
+            "A column that is given in every row: the model is the distribution of the other"
+            " columns given this one; repeatable."
         ),
     ] = field(default_factory=list)
     past: Annotated[
@@ -247,7 +247,8 @@ class RunConfig:
         float,
         Number(
             "Fraction of equal sites at or above which two sequences of an alignment count as"
-            " alike; the weight of a sequence is 1 over the number of sequences like it.",
+            " alike; the weight of a sequence is 1 over the number of sequences like it, itself"
+            " included.",
             below=1.01,  # 1 itself is allowed
             expected="a fraction of sites",
             advice="give 0.8",
@@ -258,7 +259,7 @@ class RunConfig:
         Whole(
             "Rows in memory at a time, for .npy, .parquet or .arrow files that are read during"
             " training; 0 for all. With auto, this is done for a folder of files, a glob pattern,"
-            " or an .npy file larger than half of the memory.",
+            " or an .npy file larger than half the available memory.",
             word="auto",
             least=0,
         ),
@@ -315,10 +316,10 @@ class RunConfig:
 
     @property
     def origin(self) -> str:
-        """The path of the source, which is valid in any working folder.
+        """The path of the source, starting with the folder where the command was typed.
 
-        The path starts with the folder where the run was started. If it does not exist, the source
-        is returned as typed: a built-in data set, or a file in the current folder.
+        If this path does not exist, the source is returned as typed: a built-in data set, or a file
+        in the current folder.
         """
         from ..data.block_files import is_in_blocks
         from ..data.builtin import BUILTIN
@@ -334,7 +335,7 @@ class RunConfig:
 
     @property
     def command(self) -> str:
-        """The command line of a run with these options, without options at their defaults."""
+        """The command line that starts a run with these options; defaults are left out."""
         words = ["harmonium", "train", self.source]
         for name, option in options_of(RunConfig).items():
             value = getattr(self, name)

@@ -1,4 +1,4 @@
-"""Search for the best options by many runs on one source, shared among processes."""
+"""Search for the best options by many runs on one source, in one or several processes."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def check_source(spec: SearchSpec) -> None:
 
 
 def work(news: News) -> None:
-    """Run trials until all have ended; wait for trials of other processes, which may fail."""
+    """Run trials until all have ended; wait for other processes, whose trials may be requeued."""
     study = news.study
     shapes: set[tuple[Any, ...]] = set()
     waits = False

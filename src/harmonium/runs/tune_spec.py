@@ -21,8 +21,8 @@ KEYS = ("source", "folder", "trials", "sampler", "prune", "options", "search")
 SAMPLERS = ("grid", "random", "tpe")
 MEDIAN = "median"
 MOST_POINTS = 1_000_000  # largest grid, since its points are shuffled in memory
-# Options that decide which rows are scored, or in which units: trials with different values cannot
-# be ranked.
+# Options that decide which rows are scored, or in which units. Trials that differ in such an option
+# cannot be ranked.
 OF_ROWS = (
     *("visible", "scale", "states", "binarize", "validation", "split", "columns", "as", "drop"),
     *("alphabet", "identity", "header", "separator", "missing", "skip", "label", "weight"),
@@ -93,7 +93,7 @@ class SearchSpec:
         sampler: one of `SAMPLERS`.
         prune: whether trials below the median of the others are stopped.
         options: the fixed options, by name in `RunConfig`.
-        search: the searched options, by long name.
+        search: the searched options, by name on the command line.
     """
 
     path: str
@@ -290,7 +290,7 @@ def _searched(label: str, name: str, values: Any) -> Searched:
         )
     if not low < high or not isinstance(log, bool) or (log and not low > 0):
         raise InputError(
-            f"{label}: expected low below high, and above 0 with log = true; got {values!r};"
+            f"{label}: expected low below high, and low above 0 if log = true; got {values!r};"
             " correct the range."
         )
     return Between(low, high, log, is_whole)
@@ -307,7 +307,7 @@ def _sampler(path: str, sampler: Any, search: dict[str, Searched]) -> str:
         )
     if sampler == "grid" and ranges:
         raise InputError(
-            f"{path}: sampler: expected lists only, for a grid; got a range of {ranges[0]}; give a"
+            f"{path}: sampler: expected lists only, for a grid; got a range for {ranges[0]}; give a"
             " list, or choose random or tpe."
         )
     return sampler

@@ -156,7 +156,7 @@ class Watch:
             self.model = content["model"]
 
     def update(self, report: Report, rbm: RBM) -> None:
-        """Store a report of `fit` and, every few seconds while watched, the model `rbm`."""
+        """Store a report of `fit` and, every few seconds while a page is open, the model `rbm`."""
         is_due = time.monotonic() - self.model_at > SECONDS_BETWEEN_MODELS
         model = None
         if is_due and self.is_watched and np.isfinite(rbm.dense_weights).all():  # JSON has no NaN
@@ -263,7 +263,7 @@ class _Handler(BaseHTTPRequestHandler):
         token, _, name = parts.path.removeprefix("/").partition("/")
         if not self.server.accepts(self.headers.get("Host", "")):
             self.refuse(HTTPStatus.MISDIRECTED_REQUEST)
-        # Comparing takes equally long for every wrong word, so timing reveals nothing.
+        # The comparison takes equally long for every wrong token, so timing reveals nothing.
         elif not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self.refuse(HTTPStatus.FORBIDDEN)
         elif name == "":
@@ -297,7 +297,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the inherited name)
-        """Print nothing: the terminal belongs to the run."""
+        """Print nothing, since the terminal shows the progress of the run."""
 
 
 def _parts(address: str) -> tuple[str, int]:

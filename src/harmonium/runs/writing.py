@@ -116,7 +116,7 @@ def write_filled(
         source: the file from which the table was read.
         out: the file to write: tab-separated if .tsv, otherwise with the source's separator.
         text_format: how the source was read.
-        guard: whether to guard cells that a spreadsheet would run as formulas.
+        guard: whether to write ' before cells that a spreadsheet would run as formulas.
     """
     cells = cells_of(source, len(original), text_format, original)
     if cells is None:

@@ -151,7 +151,7 @@ class AnnealedClusters(AbstractSampler):
 
     Attributes:
         path: a path that starts at a model with zero weights; its end is replaced by the sampled
-            model. If None, the path of temperatures from the neutral model (zero biases and
+            model. If None, the path is that of temperatures from the neutral model (zero biases and
             weights).
         steps: number of steps of an annealing run.
         size: number of states in a cluster, at least 2.

@@ -53,9 +53,9 @@ class AbstractSampler(AbstractModule):
     A sampler may move states of several models at once; the last of these models is the RBM. The
     sampler then leaves the product of the models' distributions invariant.
 
-    Hyperparameters are fields. The state is carried from step to step, and the info holds the
-    statistics of one step; both are NamedTuples defined in the sampler's file. A state never
-    contains a random key.
+    Hyperparameters are fields. A step returns the new state, which is carried from step to step,
+    and the statistics of the step; in this library both are NamedTuples, defined in the sampler's
+    file. A state never contains a random key.
 
     Example:
         >>> class Sweeps(hm.samplers.AbstractSampler):
@@ -104,7 +104,7 @@ class AbstractSampler(AbstractModule):
 
     @property
     def base_kernel(self) -> tuple[AbstractSampler, int]:
-        """This sampler with its smallest possible step, and the number of these in one step."""
+        """This sampler with the smallest possible step, and how many of these make up one step."""
         return self, 1
 
     # ---------------------------------------------------------------- derived methods
@@ -113,7 +113,7 @@ class AbstractSampler(AbstractModule):
         """Return the state of n chains drawn from the model with zero weights.
 
         Raises:
-            InputError: some units are given in every row, so that the model has no draws of them.
+            InputError: some units are given in every row, so the model cannot draw them.
         """
         if is_conditional(rbm.visible):
             raise InputError(

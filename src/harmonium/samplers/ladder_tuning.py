@@ -21,7 +21,7 @@ from .replica_exchange import ReplicaExchange
 __all__ = ["LadderReport", "adapted_ladder", "ladder_report"]
 
 FIRST_STEPS = 16  # steps of the pilot's first round; each later round is twice as long
-LADDER_SIZES = sorted(n * 2**k for n in (2, 3) for k in range(8))  # each size needs a compilation
+LADDER_SIZES = sorted(n * 2**k for n in (2, 3) for k in range(8))  # a program is compiled for each
 ROOM = 64  # number of records per dispatch
 MOST_RECORDS = 1_024  # largest number of records of a run; longer runs are thinned
 
@@ -124,7 +124,10 @@ class LadderRun:
                 self.every = 2 * self.every
 
     def gains(self, first: float = 0.5, last: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """Return log weights `up` and `down` of part of the run, shape (records, pairs, chains)."""
+        """Return `up` and `down` from fraction `first` to `last` of the run.
+
+        Both arrays contain log weights and have shape (records, pairs, chains).
+        """
         up, down, _ = self._all()
         part = slice(int(first * len(up)), math.ceil(last * len(up)))
         return up[part], down[part]
@@ -246,7 +249,7 @@ def adapted_ladder(
         chains: number of independent columns of replicas in the pilot.
         rounds: number of rounds of the pilot.
         acceptance: the target for the mean acceptance probability of a swap. It determines the
-            number of models, one of 2, 3, 4, 6, 8, 12 … 384.
+            number of models, which is one of 2, 3, 4, 6, 8, 12, …, 384.
 
     Raises:
         InputError: an argument is invalid.

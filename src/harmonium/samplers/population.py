@@ -1,4 +1,4 @@
-"""Population annealing: weighted, resampled chains, with errors estimated from families."""
+"""Population annealing: weighted chains, resampled, with errors from families of descendants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_GROUPS = 8
 LEAST_OF_A_GROUP = 16
 ENOUGH_FAMILIES = 100  # as required by Wang, Machta & Katzgraber 2015
 SHARE_OF_CHAINS = 0.4  # the required ratio of families to chains, if a row has few chains
-# Among many chains, a few may have most of the descendants and yet leave more than 100 families.
+# The required ratio if a row has many chains, of which 100 families may be only a small part.
 SHARE_OF_MANY = 0.2
 SURE = 4.5  # number of standard errors above which a drift or a difference counts as real
 

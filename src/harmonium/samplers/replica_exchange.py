@@ -74,8 +74,8 @@ class ReplicaExchange(AbstractSampler):
     step of block Gibbs sampling with the same number of chains.
 
     Attributes:
-        path: the path of models, whose end is replaced by the sampled model. If None, the path of
-            temperatures from the neutral model (zero biases and weights).
+        path: the path of models, whose end is replaced by the sampled model. If None, the path is
+            that of temperatures from the neutral model (zero biases and weights).
         times: positions of the models on the path, shape (models,), increasing to 1.
         sweeps: number of sweeps between swaps.
 
@@ -180,7 +180,7 @@ class ReplicaExchange(AbstractSampler):
         return state.v
 
     def _free_energies(self, path: AbstractPath, times: Array, v: Array) -> tuple[Array, Array]:
-        """Return the replicas' free energies under the models at these times, and inputs to h.
+        """Return the replicas' free energies under the models at these times, and the inputs to h.
 
         If the models share their weights, XLA computes the product with W only once.
         """

@@ -29,8 +29,8 @@ class Alignment:
         titles: the full title of each sequence.
         codes: integer codes, shape (sequences, sites); 0 is a gap.
         sites: the sites of the alignment and the meaning of the codes.
-        neighbours: the weights and clusters of similar sequences.
-        notes: one sentence for each step taken.
+        neighbours: how many sequences are similar to each, and clusters of similar sequences.
+        notes: sentences on how the file was read, for example on what was left out.
 
     Example:
         >>> import pathlib, tempfile
@@ -93,7 +93,7 @@ def read_alignment(
 
     Raises:
         InputError: the file cannot be read, is not aligned, contains letters outside the alphabet,
-            or has fewer than two sequences; the message gives the sequence and its line.
+            or has fewer than two sequences with few enough gaps; or an option is out of range.
 
     Example:
         >>> import pathlib, tempfile
@@ -171,7 +171,7 @@ def _described(alphabet: Alphabet) -> str:
 
 
 def _counts(raw: RawAlignment) -> np.ndarray:
-    """Return how often each byte occurs in the sequences, with 0 for the bytes of gaps."""
+    """Return how often each byte (letter) occurs in the sequences; gaps are not counted."""
     counts = np.bincount(raw.letters.ravel(), minlength=256)
     counts[[ord("-"), ord(".")]] = 0
     return counts

@@ -1,8 +1,8 @@
 """Alignment formats: FASTA and its variants, Stockholm, Clustal, PHYLIP, one sequence per line.
 
 The format is inferred from the contents of a file. Biopython and Easel also read these formats, but
-they read only the first family of a file, or join all lines that have the same name. Moreover,
-reading an alignment should not require an extra package.
+are not used, since they read only the first family of a file, or join all lines that have the same
+name, and since reading an alignment should not require an extra package.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STOCKHOLM = re.compile(rb"#\s*STOCKHOLM\b", re.IGNORECASE)  # the first line of 
 _CONSERVATION = re.compile(rb"[ \t*:.]+")  # the last line of a Clustal block
 PEEK = 2**16  # bytes used to classify a file whose name does not reveal its type
 FEWEST_SITES = 10  # shorter lines of letters are cells of a table rather than sequences
-FEWEST_KNOWN = 0.95  # fraction of amino acids or bases; in English, 10 % of letters are O or U
+FEWEST_KNOWN = 0.95  # minimum fraction of letters in _KNOWN; in English, 10 % are O or U
 _KNOWN = frozenset(b"ACDEFGHIKLMNPQRSTVWY-.XBZacdefghiklmnpqrstvwy")
 _CLUSTAL = re.compile(rb"(CLUSTAL|MUSCLE|PROBCONS|MSAPROBS|T-COFFEE|Kalign)\b[^\n]*(\n|$)", re.I)
 _PHYLIP = re.compile(rb"[ \t]*\d{1,9}[ \t]+\d{1,9}([ \t]+[A-Za-z]+)*[ \t]*\n")
@@ -69,9 +69,10 @@ class Family(NamedTuple):
     """The sequences of one alignment; a file may contain several families.
 
     Attributes:
-        names: the names of the family: its accession and identifier, or its first sequence's name.
+        names: the accession and identifier of the family, or the name of its first sequence; may be
+            empty.
         entries: the sequences.
-        notes: clauses on how the file was read, which do not contain its name.
+        notes: clauses on how the file was read, without the name of the file.
     """
 
     names: tuple[str, ...]
@@ -85,7 +86,7 @@ class Family(NamedTuple):
 
 
 def entry(title: bytes, letters: bytes, line: int, label: str) -> Entry:
-    """Return an `Entry` with the title stripped and the gaps "_" and "~" replaced by "-".
+    """Return an `Entry` without blanks around the title, and with "-" for the gaps "_" and "~".
 
     Raises:
         InputError: the title is empty.
@@ -426,7 +427,10 @@ def _period(names: list[bytes]) -> int:
 
 
 def _check_paragraphs(paragraphs: list[list[Row]], label: str) -> None:
-    """Raise InputError if any name occurs in several paragraphs, since it is then ambiguous."""
+    """Raise InputError if any name occurs in several paragraphs.
+
+    The lines with this name might be parts of one sequence, or several sequences.
+    """
     first = dict[bytes, Row]()
     for paragraph in paragraphs:
         for row in paragraph:
@@ -455,9 +459,9 @@ def _text(name: bytes) -> str:
 def phylip(content: bytes, label: str) -> Family:
     """Return the sequences in a PHYLIP file, in any of its variants.
 
-    In the variants, names end at a blank or after ten characters, and the layout is sequential or
-    interleaved. A variant is accepted if it yields the number and length of sequences stated in the
-    first line.
+    Depending on the variant, names end at a blank or after ten characters, and the layout is
+    sequential or interleaved. A variant is accepted if it yields the number and length of sequences
+    stated in the first line.
 
     Raises:
         InputError: no variant is accepted, or two accepted variants give different results.

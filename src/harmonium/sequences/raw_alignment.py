@@ -26,7 +26,7 @@ OPEN = ("", ".txt")  # suffixes that do not reveal the contents of a file
 # Bytes.
 GAP = ord("-")
 DOT = ord(".")
-_CAPITAL = re.compile(rb"[A-MO-WYZ]")  # N and X mask letters in either case
+_CAPITAL = re.compile(rb"[A-MO-WYZ]")  # without N and X, which mask letters in either case
 _MARKS = re.compile(rb"[a-z.]")
 # Rows of structure or consensus that HHsuite adds to the sequences.
 _SET_ASIDE = re.compile(
@@ -61,8 +61,8 @@ class RawAlignment(NamedTuple):
 
         Numbering starts at the number given in the name, such as 24 in "BLAT_ECOLX/24-286", or else
         at 1, and counts insertions. If the range in the name does not match the number of residues
-        in the file, residues were removed at unknown positions, and each site has the number of
-        its column instead.
+        in the file, residues were removed at unknown positions, and the sites are numbered by
+        their columns instead.
         """
         letters = np.frombuffer(self.whole[row], np.uint8)
         is_residue = (_upper(letters) >= ord("A")) & (_upper(letters) <= ord("Z"))
@@ -115,7 +115,7 @@ def is_alignment(path: Path) -> bool:
 
 
 def file_and_family(source: str | Path) -> tuple[Path, str | None]:
-    """Split FILE:FAMILY, if FILE contains an alignment and no file is named "FILE:FAMILY"."""
+    """Split "FILE:FAMILY" into two if FILE is an alignment and no file has the whole name."""
     text = os.fspath(source)
     file, _, family = text.rpartition(":")
     if not file or not family or os.path.lexists(text) or not is_alignment(Path(file)):
@@ -257,10 +257,10 @@ def _upper(letters: np.ndarray) -> np.ndarray:
 
 
 def sequences_of(entries: list[Entry], label: str) -> tuple[list[Entry], list[str], list[str]]:
-    """Return the entries that are sequences, their names made distinct, and notes on changes.
+    """Return the entries that are sequences, a different name for each, and notes on changes.
 
-    Rows of annotation (structure or consensus) are left out, as are repetitions of both a title and
-    its sequence. If several sequences share a name, an index is added to distinguish them.
+    Rows of annotation (structure or consensus) are left out, as are entries that repeat both the
+    title and the sequence of another. If several sequences share a name, an index is added to it.
 
     Raises:
         InputError: no sequences remain.

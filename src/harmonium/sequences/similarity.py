@@ -50,9 +50,9 @@ def neighbours(
 ) -> Neighbours:
     """Count the neighbours of each sequence, and join neighbours into clusters.
 
-    Two sequences are neighbours if a fraction of at least `identity` of their sites is equal,
-    including gaps, as in direct-coupling analysis. All pairs are compared in tiles, so memory grows
-    linearly with the number of sequences.
+    Two sequences are neighbours if a fraction of at least `identity` of their sites is equal, where
+    two gaps count as equal, as in direct-coupling analysis. Pairs are compared in tiles of fixed
+    size, so that memory grows linearly with the number of sequences.
 
     Args:
         codes: one row per sequence, one integer per site.
@@ -96,11 +96,11 @@ def neighbours(
 
 
 def _bit_planes(codes: np.ndarray) -> np.ndarray:
-    """Return the bits of the codes, packed into words over sites: shape (bits, words, sequences).
+    """Return the bits of the codes, with 32 sites to a word, shape (bits, words, sequences).
 
-    Two sequences of 112 sites are then compared by XOR of a few words, so that comparing all pairs
-    of 50,000 sequences takes 6 s. Comparing them letter by letter would take a hundred times as
-    long.
+    Two sequences of 112 sites can then be compared by XOR of a few words, so that comparing all
+    pairs of 50,000 sequences takes 6 s. Comparing them letter by letter would take a hundred times
+    as long.
     """
     bits = max(1, int(codes.max()).bit_length())
     words = math.ceil(codes.shape[1] / WORD)
@@ -114,7 +114,7 @@ def _bit_planes(codes: np.ndarray) -> np.ndarray:
 def _are_similar(
     x: Integer[Array, "bits words rows"], y: Integer[Array, "bits words columns"], most: int
 ) -> Array:
-    """Return a boolean matrix: whether sequences i of x and j of y differ at ≤ `most` sites."""
+    """Return a matrix of whether sequence i of x and sequence j of y differ at ≤ `most` sites."""
     bits, words, rows = x.shape
     different = jnp.zeros((rows, y.shape[2]), jnp.int32)
     for word in range(words):

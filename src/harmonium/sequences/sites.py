@@ -147,7 +147,7 @@ class Sites:
         return [row.tobytes().decode() for row in letters]
 
     def site_of(self, column: int) -> int | None:
-        """Return the index of the site at a column (counted from 1), or None if not modelled."""
+        """Return the index of the site at a column (counted from 1); None if it is not modelled."""
         if column - 1 not in self.columns:
             return None
         return self.columns.index(column - 1)
@@ -212,9 +212,9 @@ def _not_a_letter(
     is_wrong = codes == -2
     row, site = (int(place) for place in np.argwhere(is_wrong)[0])
     others = int(np.count_nonzero(is_wrong)) - 1
-    more = f" and {others:,} more such" * (others > 0)
+    more = f" and {others:,} more such letters" * (others > 0)
     return InputError(
-        f"{label}: expected letters of {alphabet.name}, {alphabet.letters}{alphabet.unclear}; got"
+        f"{label}: expected letters among {alphabet.letters}{alphabet.unclear}; got"
         f" {chr(raw.letters[row, site])!r} at site {site + 1} of {raw.names[row]!r} (line"
         f" {raw.lines[row]:,}){more}; correct it, or name another alphabet (protein, rna, dna, or"
         " all letters)."

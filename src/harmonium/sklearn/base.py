@@ -44,7 +44,7 @@ from ..training.loop import run_plan
 from ..training.portions import Learned, Portions
 from ..transforms.initialization import initialize
 
-FLOATS = (np.float64, np.float32)  # scikit-learn converts all other types to the first
+FLOATS = (np.float64, np.float32)  # scikit-learn converts all other types to float64
 ROUNDING = 1e-5  # rounding errors of a scaler exceed [0, 1] by less than this
 LEARNING, SAMPLING, SCORING, CHAINS = range(4)  # purposes of random keys
 
@@ -66,7 +66,7 @@ def floats(X: Any, **options: Any) -> Any:
 
 
 def warn_outside(X: Any) -> None:
-    """Warn about values outside [0, 1], and suggest how to scale them."""
+    """Warn if X contains values outside [0, 1], and suggest how to scale the columns."""
     low = float(X.min())
     high = float(X.max())
     if low >= -ROUNDING and high <= 1.0 + ROUNDING:

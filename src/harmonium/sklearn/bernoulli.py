@@ -53,7 +53,7 @@ class _AnyNumbers(AbstractNumbers):
 
 
 class AnyReals(AbstractBernoulli):
-    """Bernoulli units in whose energy any finite numbers are used linearly, as in scikit-learn."""
+    """Bernoulli units that also accept other numbers, used linearly in the energy."""
 
     def __init__(self, size: int, bias: Any = None):
         super().__init__(size, bias)
@@ -75,7 +75,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
     A replacement for `sklearn.neural_network.BernoulliRBM` with the same parameters, attributes and
     methods, so settings tuned for scikit-learn also work here. It differs where scikit-learn's
-    version is incorrect or random: both phases of the gradient are averaged over their own rows,
+    version is incorrect or random: each phase of the gradient is averaged over its own states,
     whatever the batch size; rows are shuffled; the visible biases are initialised from the data's
     moments; `score_samples` is exact; and `partial_fit` makes one pass over its rows in batches of
     `batch_size`. In addition, you can sample from the model and compute its likelihood.

@@ -32,12 +32,12 @@ from .rbm import COMPLETIONS, SWEEPS
 from .tables import columns_and_rows
 
 WATCHED_ROWS = 500  # enough to detect a rise of a tenth of the gain in mean log-probability
-# On iris, wine, breast cancer and digits, runs of 10,000 updates gained 2 to 6 % of their label
-# log-probability in the second half, where the rate falls; runs that were too short gained 11 % or
-# more.
+# On iris, wine, breast cancer and digits, runs of 10,000 updates made 2 to 6 % of their gain in the
+# log-probability of labels in the second half, where the rate falls; runs that were too short made
+# 11 % or more of their gain there.
 RISING_FRACTION = 0.1
-LEAST_RISE = 0.005  # nats
-LEAST_GAIN = 0.01  # nats above the class frequencies: below this, nothing was learned
+LEAST_RISE = 0.005  # nats: a smaller rise is not reported
+LEAST_GAIN = 0.01  # nats above the score of the class frequencies; below it, nothing was learned
 FEWEST_WATCHED = 10  # fewer rows would be too weak evidence
 
 
@@ -172,7 +172,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         return np.log(p / p.sum(1, keepdims=True))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return p(label | row), shape (n_samples, n_classes); `exp` of `predict_log_proba`."""
+        """Return p(label | row), shape (n_samples, n_classes), as in `predict_log_proba`."""
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
@@ -210,8 +210,8 @@ class LabelCurve:
     """A callback that checks whether training was long enough to learn the labels.
 
     The mean log p(label | row) of some training rows is measured halfway through the run and at its
-    end. The final score is compared with the score of the class frequencies alone, which is all
-    that the initial model knows.
+    end. The final score is compared with that of the class frequencies alone, which the model has
+    before training.
     """
 
     def __init__(self, dataset: Dataset):

@@ -32,7 +32,7 @@ class Part:
     """Columns of the same kind, which form one layer.
 
     Attributes:
-        kind: the name of the kind.
+        kind: the kind of the columns, such as "gaussian" or "potts".
         columns: the indices of the columns in the table.
         offset, scale: for each column, the offset to subtract and the scale to divide by.
         categories: for columns of codes, the sorted values of each column, indexed by the codes.
@@ -98,7 +98,7 @@ class Columns:
     """The mapping from a table's columns to the units of a layer, divided into parts.
 
     Attributes:
-        parts: groups of columns of the same kind.
+        parts: the parts, each of which has columns of the same kind.
         count: the number of columns.
         container: the type of array or data frame passed to `fit`, in which results are returned.
     """
@@ -179,14 +179,15 @@ def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
 
     Args:
         spec: the name of one kind for all columns; or pairs (kind, columns), with columns by index,
-            by name, as a slice or as a mask; or "auto" to choose a kind for each column: spins if
-            all values are −1 or 1 and some are −1, Bernoulli if all are in [0, 1], else Gaussian.
-            With "auto", mutually exclusive 0/1 columns are treated as one categorical variable.
+            by name, as a slice or as a mask; or "auto" to choose a kind for each column: "ising" if
+            all values are −1 or 1 and some are −1, "bernoulli" if all are in [0, 1], else
+            "gaussian". With "auto", mutually exclusive 0/1 columns are treated as one categorical
+            variable.
         table: the rows, shape (n, columns).
         names: the columns' names, or None.
 
     Raises:
-        InputError: an unknown kind, or a column assigned to no pair or to several pairs.
+        InputError: a kind is unknown, or a column is assigned to no pair or to several pairs.
     """
     count = table.shape[1]
     is_auto = isinstance(spec, str) and spec == "auto"
@@ -294,7 +295,7 @@ def places_of(columns: Any, count: int, names: Any) -> list[int]:
     selection = list(columns)
     if selection and all(isinstance(entry, bool | np.bool_) for entry in selection):
         if len(selection) != count:
-            raise ValueError(f"a mask of {len(selection)} for {count} columns")
+            raise ValueError(f"the mask has {len(selection)} entries for {count} columns")
         return np.flatnonzero(selection).tolist()
     known = [] if names is None else list(names)
     places = [known.index(entry) if isinstance(entry, str) else int(entry) for entry in selection]

@@ -32,7 +32,7 @@ class BaseHoldingOut(TransformerMixin, BaseRBM):
     def _regularisation(self) -> dict[str, Any]:
         if not self._is_regularised:
             return {}
-        # Not L1, which would keep weights at 0, where the gradient of the likelihood vanishes.
+        # An L1 penalty would keep weights at 0, where the gradient of the likelihood vanishes.
         return {"optimizer": replace(self._optimizer(), penalties=(Huber(),))}
 
     def _state_for_portions(self, result: Fit) -> TrainState | None:

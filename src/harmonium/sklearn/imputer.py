@@ -31,7 +31,7 @@ from .tables import (
 
 # Named as in scikit-learn's SimpleImputer.
 GUESSES = {"mean": Guess.MEAN, "median": Guess.MEDIAN, "most_frequent": Guess.MODE}
-SHOWN = 5  # columns in a warning
+SHOWN = 5  # largest number of columns named in a warning
 INDICATOR = "missingindicator_{}"  # as in scikit-learn
 
 
@@ -39,12 +39,12 @@ INDICATOR = "missingindicator_{}"  # as in scikit-learn
 class RBMImputer(BaseAsking, OneToOneFeatureMixin, BaseHoldingOut):
     """Fill in the missing cells of a table with a restricted Boltzmann machine trained on it.
 
-    A missing cell is predicted from the observed cells of its row: a category is replaced by the
-    most probable one, a number according to `strategy`. Data frames (pandas, polars and others) and
-    arrays of objects may contain words, booleans and dates, and are returned with their own types
-    and names. A column that is not modelled keeps its missing cells; but if all its known values
-    are the same number, the cells are filled with this number. The inferred type of each column is
-    stored in `columns_` (docs/tables.md).
+    A missing cell is predicted from the observed cells of its row. A missing category is filled
+    with the most probable category, and a missing number according to `strategy`. Data frames
+    (pandas, polars and others) and arrays of objects may contain words, booleans and dates, and are
+    returned with their own types and names. A column that is not modelled keeps its missing cells;
+    but if all its known values are the same number, the cells are filled with this number. The
+    inferred type of each column is stored in `columns_` (docs/tables.md).
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ validation_fraction
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return X with its missing cells filled; container, column types and names are kept.
+        """Return X with its missing cells filled, in the same container, with its types and names.
 
         All other cells are unchanged. A column that is not modelled keeps its missing cells, and a
         warning is given; but if all its values in `fit` were the same number, the cells are filled

@@ -54,14 +54,14 @@ class RBM(BaseAsking, ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         As in `BernoulliRBM`.
     optimizer : optax transformation or function of the number of updates, default=None
         If None, an `hm.Recipe` with this `learning_rate`. If `n_iter` is also None, `fit` adds a
-        penalty on large weights that depends on the number of rows and the free-energy gap
-        (`hm.Huber`).
+        penalty on large weights (`hm.Huber`), whose strength depends on the number of rows and on
+        the free-energy gap between held-out and training rows.
     validation_fraction : float or "auto", default="auto"
         Fraction of the rows to hold out in `fit` if neither `n_iter` nor `optimizer` is given; the
         model with the highest likelihood on these rows is kept. "auto" holds out a tenth. Data
         sets with fewer than 500 rows are cross-validated instead, to choose the strength of the
-        penalty and the number of updates. No rows are held out from fewer than 50 rows, or if
-        sample weights are given.
+        penalty and the number of updates. No rows are held out if there are fewer than 50 rows, or
+        if sample weights are given.
 
     Attributes
     ----------
@@ -136,7 +136,10 @@ class RBM(BaseAsking, ClassNamePrefixFeaturesOutMixin, BaseHoldingOut):
         return h
 
     def inverse_transform(self, X: Any) -> Any:
-        """Return the visible means given hidden means or, for categories, the most probable one."""
+        """Return the visible means given hidden means; for categories, the most probable category.
+
+        The result is in the container of `fit`.
+        """
         return self.columns_.decode_means(self._visible_means(X))
 
     def reconstruct(self, X: Any) -> Any:

@@ -137,13 +137,14 @@ def codes_of(columns: Columns, frame: Frame) -> np.ndarray:
         if len(words) > 5:
             shown += ", …"
         warnings.warn(
-            f"X: column {name!r}: not seen in fit, and treated as missing: {shown}.", stacklevel=2
+            f"X: column {name!r}: categories not seen in fit are treated as missing: {shown}.",
+            stacklevel=2,
         )
     return columns.encode(frame, "X")
 
 
 class BaseAsking:
-    """A mixin that answers questions about the table of `fit`; `_table()` returns its columns."""
+    """A mixin that answers questions about the table passed to `fit`, with columns `_table()`."""
 
     def ask(self: Any, question: str) -> list[Answer]:
         """Return p(column | known cells) for each column in a question, as `hm.ask` does.

@@ -14,7 +14,7 @@ from ..errors import InputError
 from .frames import CellKind, RawColumn
 from .numbers import MOST_DIGITS, dressed, is_clock, is_number, number_in
 
-MOST_DECIMALS = 6  # decimals of the step of unrounded numbers; more if all numbers are small
+MOST_DECIMALS = 6  # decimals of the step assumed for unrounded numbers; more for small numbers
 SMALLEST = 300  # most decimals of a step whose multiples float64 can represent
 EPSILON = float(np.finfo(float).eps)
 
@@ -92,7 +92,10 @@ class AbstractColumn(ABC):
 
     @abstractmethod
     def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return log p(cell | codes), or log |dcode/dcell|, for each cell; 0 for missing cells."""
+        """Return log p(cell | codes) for each cell, or log |dcode/dcell| if codes are real numbers.
+
+        The result for a missing cell is 0.
+        """
 
     def parsed(self, text: str) -> RawColumn:
         """Parse a cell entered by a user as text, and return it as a column with one cell.
@@ -208,7 +211,7 @@ class AbstractPart(AbstractColumn):
 
         Args:
             means: the probability of each code, shape (n, states), or the mean code, shape (n, 1).
-            guess: the rule for numbers.
+            guess: the point estimate used for numbers.
             spread: the standard deviation of each row's code, shape (n,), or None if unknown.
         """
         codes = means[:, 0]
@@ -267,7 +270,7 @@ def decimals_of(values: np.ndarray) -> int | None:
     largest = float(np.abs(values).max(initial=0.0))
     noise = 4 * EPSILON * largest
     for decimals in range(MOST_DIGITS + 1):
-        # Rounding below float64's own spacing changes no number, so this would prove nothing.
+        # Rounding below float64's own spacing changes no number, so the test would prove nothing.
         if 10.0**-decimals < noise:
             return None
         # Allow for rounding errors in sums of rounded numbers, but do not treat tiny numbers as 0.

@@ -1,4 +1,4 @@
-"""Columns of dates, modelled as a trend (`Dates`) or with one unit per part (`Calendar`)."""
+"""Columns of dates, modelled as a trend (`Dates`) or by parts such as the month (`Calendar`)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class DateParts(NamedTuple):
     """The parts of dates, as arrays with one entry per date.
 
     Attributes:
-        months: months since 1970.
-        days: days since 1970.
-        day: day of the month, from 1.
-        hour: hour of the day.
-        moment: second of the hour.
+        months: the number of months since January 1970.
+        days: the number of days since 1 January 1970.
+        day: the day of the month, from 1.
+        hour: the hour of the day.
+        moment: the second of the hour.
     """
 
     months: np.ndarray
@@ -77,7 +77,7 @@ def date_parts(raw: RawColumn) -> DateParts:
 
 
 class DaysOfMonths(NamedTuple):
-    """The days of given months that fall on a given day of the week, or all their days.
+    """The days in each of several months: all days, or those on one day of the week.
 
     Attributes:
         first: the first of these days in each month, in days since 1970.
@@ -91,7 +91,7 @@ class DaysOfMonths(NamedTuple):
 
 
 def days_of_months(months: np.ndarray, weekday: np.ndarray | None) -> DaysOfMonths:
-    """Return the days of months (counted from 1970) that fall on the given days of the week.
+    """Return the days of each month (counted from 1970) on the day of the week given for it.
 
     If `weekday` is None, all days of the months are returned.
     """
@@ -110,7 +110,7 @@ def place_of(words: np.ndarray, known: tuple[str, ...]) -> np.ndarray:
 
 
 def unit_of(form: str) -> str:
-    """Return the NumPy time unit for dates in a format: seconds with times of day, else days."""
+    """Return the NumPy unit for dates in a format: "s" if it has a time of day, else "D"."""
     return "s" if has_times(form) else "D"
 
 
@@ -148,7 +148,7 @@ def span_of(raw: RawColumn) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Dates(AbstractPart):
-    """Dates, modelled as days since 1970, or as seconds since 1970 if they have times of day.
+    """Dates, modelled as numbers of days since 1970, or of seconds if they have times of day.
 
     Attributes:
         inner: the column that models these numbers.
@@ -330,6 +330,6 @@ class Calendar(AbstractColumn):
         return by_name
 
     def _log_p_usual(self, is_usual: np.ndarray, count: np.ndarray | int) -> np.ndarray:
-        """Return log p of the values of an unchanging part, which has `count` possible values."""
+        """Return log p of the values of a part that never changed, with `count` possible values."""
         # All values share one pseudo-observation, so that unobserved values are possible.
         return np.log((self.rows * is_usual + 1.0 / count) / (self.rows + 1.0))

@@ -132,7 +132,7 @@ def _column(
     *,
     has_dots: bool,
 ) -> RawColumn:
-    """Read the table `seen` as a column, with the type of `known` or, if None, of its cells."""
+    """Read the table `seen` as a column of the type of `known`, or infer it if `known` is None."""
     kind = None
     form = ""
     if known is not None:

@@ -16,7 +16,7 @@ from .dates import without_times
 from .frames import Frame, RawColumn
 from .readings import fetched, note_on_sentinels
 
-# The first and the last date that Python and text can represent.
+# The first and the last date that Python can represent.
 FIRST = np.datetime64("0001-01-01")
 LAST = np.datetime64("9999-12-31T23:59:59")
 NUMERIC = (  # types of Parquet columns
@@ -35,7 +35,7 @@ def read_parquet(path: Path, label: str) -> Frame:
         closing(Database()) as database,
         database.reading(label, "a Parquet file", path.stat().st_size) as connection,
     ):
-        connection.execute("set TimeZone = 'UTC'")  # the same rows on all computers
+        connection.execute("set TimeZone = 'UTC'")  # the same times on all computers
         pattern = glob.escape(str(path))  # DuckDB interprets names as patterns
         connection.execute("create table seen as select * from read_parquet(?)", [pattern])
         kinds = connection.execute("describe seen").fetchall()

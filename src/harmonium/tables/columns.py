@@ -51,14 +51,14 @@ class Columns:
     """The columns of a table and the units that model them.
 
     The units are ordered by type: Bernoulli units for columns of two values, then one `Categorical`
-    layer for all columns of more values, then Gaussian units, those of given columns first.
+    layer for all columns of more values, then Gaussian units, beginning with the given columns.
 
     Attributes:
         columns: all columns, in the order of the table.
         given: the names of the columns that are given in every row; the model is conditional on
             them (`Conditional`).
-        past: the number of earlier rows of a series whose cells are columns of each row, named by
-            `lag_name`; 0 if the rows are no series.
+        past: in a series, the number of earlier rows whose cells are added to each row, in columns
+            named by `lag_name`; 0 if the rows are not a series.
     """
 
     columns: tuple[AbstractColumn, ...]
@@ -90,7 +90,7 @@ class Columns:
         """Return the same columns, of which those with these names are given in every row.
 
         Raises:
-            InputError: a name is not that of a modelled column, or no other column is left.
+            InputError: a name is not that of a modelled column, or all modelled columns are named.
         """
         names = tuple(dict.fromkeys(given))
         modelled = [column.name for column in self.columns if column.parts]
@@ -102,16 +102,16 @@ class Columns:
                 )
         if len(names) == len(modelled):
             raise InputError(
-                f"{label}: expected at least one column that is not given; got"
-                f" {', '.join(names):.200}."
+                f"{label}: expected at least one column that is not given; got all columns as"
+                f" given: {', '.join(names):.200}."
             )
         return replace(self, given=names)
 
     def with_past(self, past: int) -> Columns:
-        """Return the columns of the rows of a series, each with the cells of `past` earlier rows.
+        """Return the columns of a series whose rows also have the cells of `past` earlier rows.
 
-        The lagged columns are given, and have the types of the columns themselves. Dates are left
-        out, since they advance from row to row.
+        The columns of earlier rows are given, and have the types of the original columns. Dates are
+        left out, since they advance from row to row.
         """
         columns = tuple(
             LeftOut(name=column.name, form=column.form, why="the dates of a series")
@@ -129,7 +129,7 @@ class Columns:
         return replace(self, columns=(*lagged, *columns), given=(*names, *self.given), past=past)
 
     def rows_of_series(self, frame: Frame, label: str) -> Frame:
-        """Return the rows of a table with the lagged columns, if this is a series without them."""
+        """Return the table; if it is a series without columns of earlier rows, these are added."""
         if not self.past or all(name in frame.names for name in self.given):
             return frame
         of_row = [column.name for column in self.columns]
@@ -207,7 +207,7 @@ class Columns:
         return rows
 
     def check_given(self, rows: np.ndarray, label: str) -> None:
-        """Raise InputError if a row of codes lacks the code of a given column (NaN).
+        """Raise InputError if the code of a given column is missing (NaN) in any row.
 
         Args:
             rows: rows as returned by `encode`.
@@ -234,7 +234,7 @@ class Columns:
         return {name: words for name, words in unseen.items() if words}
 
     def split(self, frame: Frame, label: str = "rows") -> Frame:
-        """Return the table with a column for each part, which replaces any column of that name.
+        """Return the table with a column for each part, which replaces any column of the same name.
 
         Raises:
             InputError: a cell cannot be divided into parts.
@@ -261,7 +261,7 @@ class Columns:
         return parsed_conditions(text, known, label)
 
     def log_density(self, frame: Frame) -> np.ndarray:
-        """Return, for each row, the sum of log p(cells) − log p(codes) over the targets."""
+        """Return log p(cells) − log p(codes) per row, over modelled columns that are not given."""
         raw = {column.name: column for column in frame.columns}
         targets = (c for c in self.columns if c.parts and c.name not in self.given)
         log_densities = (c.log_density(raw[c.name]) for c in targets)
@@ -324,7 +324,7 @@ class Columns:
             names = ", ".join(condition.name for condition in conditions.ranges)
             raise InputError(
                 f"the range of {names}: expected {n:,} draws within it; got {n_inside:,} of"
-                f" {n_drawn:,}; widen the range."
+                f" {n_drawn:,} draws; widen the range."
             )
         columns = [
             replace(column, values=np.concatenate([f.columns[i].values for f in frames])[:n])
@@ -351,7 +351,7 @@ class Columns:
         return Frame(tuple(raw))
 
     def lacking(self, frame: Frame, gaps: np.ndarray, known: Frame | None = None) -> Frame:
-        """Return a copy of a table in which cells with missing codes are missing.
+        """Return a copy of a table with the cells marked in `gaps` set to missing.
 
         Args:
             frame: the table.
@@ -411,7 +411,7 @@ class Columns:
 
         Args:
             means: the mean state of all units in each row, in the order used by `layer.encode`.
-            guess: the rule for numbers.
+            guess: the point estimate used for numbers.
             spread: the standard deviations of the states, or None if unknown.
         """
         guesses = {}
@@ -448,7 +448,7 @@ class Columns:
     def completed(
         self, frame: Frame, codes: np.ndarray, *, seed: int = 0, constants: bool = False
     ) -> Frame:
-        """Return the table with its missing cells decoded from completed rows of codes.
+        """Return the table with its missing cells filled by decoding rows of codes.
 
         Columns that are not modelled are unchanged.
 
@@ -512,8 +512,8 @@ class Columns:
         are_names = isinstance(given, list) and all(isinstance(name, str) for name in given)
         if not are_names or type(past) is not int or past < 0:
             raise InputError(
-                f"{label}: expected a list of names as given, and a whole number as past; got"
-                f" {given!r:.80} and {past!r:.80}; {advice}."
+                f'{label}: expected a list of names under "given" and a whole number under "past";'
+                f" got {given!r:.80} and {past!r:.80}; {advice}."
             )
         columns = replace(columns.with_given(given, label), past=past)
         # If a damaged record has contradictory fields, an error is raised here.
@@ -562,9 +562,9 @@ def _continuous_layer(count: int) -> AbstractLayer:
     """Return a layer for the continuous columns, with a full precision matrix if there are few.
 
     With an independent precision for each unit, Bernoulli hidden units learn a correlation of 0.99
-    only slowly and roughly: on scikit-learn's breast-cancer data, the mean log-likelihood of
+    slowly and inaccurately: on scikit-learn's breast-cancer data, the mean log-likelihood of
     held-out rows was −26.7 nats, compared with −2.4 nats with the matrix and −4.0 nats under a
-    normal distribution. Gaussian hidden units would be equivalent, but their Gibbs chains mix
+    normal distribution. Gaussian hidden units could replace the matrix, but their Gibbs chains mix
     slowly when columns are strongly correlated.
     """
     if 1 < count <= MOST_CORRELATED:
@@ -575,7 +575,7 @@ def _continuous_layer(count: int) -> AbstractLayer:
 def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
     """Return a column with its missing cells filled from another column.
 
-    If one column has words and the other has numbers, all cells become words.
+    If the cells of the two columns have different types, all cells become words.
     """
     missing = raw.is_missing
     if not missing.any() or other.is_missing.all():
@@ -634,8 +634,8 @@ def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{label}: expected a kind among {', '.join(KINDS)} with its fields; got {error};"
-            " restore the file, or train a new model; in your own list, give only the name and the"
-            " kind."
+            " restore the file, or train a new model; if you wrote the list yourself, give only the"
+            " name and the kind of each column."
         ) from None
 
 

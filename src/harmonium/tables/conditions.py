@@ -16,13 +16,13 @@ from ..errors import InputError
 from .base import AbstractColumn
 from .frames import Frame, RawColumn
 
-# Text in double or single quotes (doubled within the text), before the end of a name or a value.
+# Text in double or single quotes, which are doubled within the text, at the end of a name or value.
 QUOTED = re.compile(r"""("(?:[^"]|"")*"|'(?:[^']|'')*')(?=\s*(?:[=,|]|\.\.|$))""")
 SIGNS = "=,|"
 
 
 class Range(NamedTuple):
-    """A closed range of a column's cells; None for an end means that the range is unbounded."""
+    """A closed range of a column's cells; `low` or `high` is None if there is no such limit."""
 
     name: str
     low: Any
@@ -122,12 +122,12 @@ def _misfit(value: str, column: AbstractColumn, label: str) -> InputError:
     cells = column.known_cells
     if not cells:
         return InputError(
-            f"{label}: expected a value as in the table, or a range such as 30..40;"
+            f"{label}: expected a value written as in the table, or a range such as 30..40;"
             f" got {value!r} for {column.name!r}."
         )
     advice = "correct it"
     if "=" in value or re.search(r"\band\b", value, re.IGNORECASE):
-        advice = "separate what is known by commas"
+        advice = "separate conditions by commas"
     expected = f"one of: {', '.join(cells)}"[:200]
     return InputError(
         f"{label}: expected {expected}; got {value!r} for {column.name!r};"

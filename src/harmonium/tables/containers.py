@@ -48,7 +48,7 @@ class AbstractContainer(ABC):
         Args:
             data: rows in a container of this kind, possibly with other types.
             before: the cells of the data.
-            after: the cells with gaps filled, possibly followed by additional columns.
+            after: the cells with missing ones filled, possibly followed by additional columns.
         """
 
 
@@ -103,7 +103,7 @@ class NumberType(NamedTuple):
     """A type of objects that are represented as numbers in a table.
 
     Attributes:
-        type: the type.
+        type: the Python type of the objects.
         number: converts an object to a number.
         object: converts a number back to an object.
     """
@@ -173,7 +173,7 @@ def column_of(name: str, cells: Sequence[Any], *, is_category: bool = False) -> 
     Args:
         name: the name of the column.
         cells: the objects.
-        is_category: whether the objects were declared as categories: words even if numeric.
+        is_category: whether the objects were declared as categories, which are read as words.
     """
     gaps = [is_gap(cell) for cell in cells]
     known = [cell for cell, gap in zip(cells, gaps, strict=True) if not gap]
@@ -335,7 +335,7 @@ def frame_of(data: Any, label: str = "table") -> Frame:
         label: the name of the data in error messages.
 
     Raises:
-        InputError: not a data frame, no rows, or names that occur twice.
+        InputError: `data` is not a data frame, has no rows or no columns, or repeats a name.
     """
     if isinstance(data, Frame):
         return data
@@ -397,7 +397,7 @@ def _raw(name: str, series: Any) -> RawColumn:
     if kind in (nw.Date, nw.Datetime):
         missing = series.is_null().to_numpy()
         if _zone_of(kind) is not None:
-            # The local time in that zone.
+            # Keep the local time in that zone.
             series = series.dt.replace_time_zone(None)
         values = series.cast(nw.Datetime("us")).to_numpy().astype("datetime64[us]")
         values = np.where(missing, np.datetime64("NaT", "us"), values)
@@ -467,7 +467,7 @@ class FrameLike(AbstractContainer):
         return [series.dtype.is_float() for series in table.iter_columns()]
 
     def filled(self, data: Any, before: Frame, after: Frame) -> Any:
-        """Return the data with their missing cells filled and the categories of `fit` added."""
+        """Return the data with missing cells filled, and with the categories of this container."""
         table = nw.from_native(data, eager_only=True)
         head = nw.from_native(self.head, eager_only=True)
         columns = []
@@ -487,7 +487,7 @@ class FrameLike(AbstractContainer):
 
 
 def _objects_for(series: Any, fitted: Objects, raw: RawColumn) -> Objects:
-    """Return how to convert new cells: as in the series, or as in `fit` if all are missing."""
+    """Return how to convert new cells: like those of the series, or by `fitted` if it has none."""
     own = objects_of(series)
     if series.dtype.is_numeric() or series.dtype in (nw.Date, nw.Datetime, nw.String):
         return own
@@ -505,7 +505,7 @@ def _with_cells(series: Any, fitted: Any, cells: list[Any], gaps: np.ndarray) ->
             # Otherwise pandas would align rows by their labels.
             for other in (known, new):
                 other.to_native().index = series.to_native().index
-        # Some pandas types, such as sparse ones or categories without a word, do not support this.
+        # Some pandas types do not support this call: sparse ones, or categories without a word.
         with suppress(Exception):
             merged = series.zip_with(known, new)
             if _type_of(merged) == _type_of(series):
@@ -515,7 +515,7 @@ def _with_cells(series: Any, fitted: Any, cells: list[Any], gaps: np.ndarray) ->
 
 
 def _with_categories(series: Any, fitted: Any, objects: Objects) -> Any:
-    """Return a series whose categories begin with those of `fit`, unless it has all of them."""
+    """Return the series with the categories of `fitted` before its own, unless it has them all."""
     own = _categories_of(series)
     if own is None:
         return series
@@ -559,7 +559,7 @@ def _series_of(cells: list[Any], models: Sequence[Any]) -> Any:
             series = _native_series(cells, model)
         except Exception:  # libraries raise various errors
             continue
-        # Some libraries convert unknown categories to NaN, and a missing boolean to False
+        # Some libraries convert unknown categories to NaN, and a missing boolean to False.
         if series.null_count() == gaps:
             return series
     space = models[0].implementation

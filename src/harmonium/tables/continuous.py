@@ -46,8 +46,9 @@ class Continuous(AbstractPart):
     power λ; λ = 1 is the identity.
 
     Attributes:
-        centre, width: location and scale of the numbers for which the transform fits best: the
-            median and a spread, or one end and (a tenth of) its distance to the next quartile.
+        centre, width: the location and scale with which the transform fits best: the median and a
+            spread, or the lowest or highest number and its distance to the nearest quartile, or a
+            tenth of this distance.
         power: λ, from 0 (logarithmic) to 2.
         mean, scale: mean and standard deviation of the transformed numbers.
         decimals: number of digits to which cells are rounded, or None for no rounding.
@@ -97,7 +98,7 @@ class Continuous(AbstractPart):
                 best = _Transform(centre, width, float(minimum.x))
                 least = float(minimum.fun)
         # A power transform gives two clusters different widths, and treats a few distant numbers
-        # as a tail; a mixture of equal widths, as in a model, then fits neither.
+        # as a tail; a model, which is a mixture of equal widths, then fits neither.
         if best is not plain and plain.loss(x) < best.loss(x):
             best = plain
         z = _powered((x - best.centre) / best.width, best.power)
@@ -129,22 +130,23 @@ class Continuous(AbstractPart):
         return f"{ends}, power {self.power:.2f}"
 
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
-        """Return (T((x − centre)/width) − mean)/scale."""
+        """Return (T((x − centre)/width) − mean)/scale for each number x, with T as above."""
         check_numbers(raw, label)
         powered = _powered((raw.values - self.centre) / self.width, self.power)
         return (powered - self.mean) / self.scale
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return log T′((x − centre)/width) − log(width · scale)."""
+        """Return log dcode/dx = log T′((x − centre)/width) − log(width · scale) for numbers x."""
         slope = _log_slope((raw.values - self.centre) / self.width, self.power)
         return np.where(raw.is_missing, 0.0, slope - np.log(self.width * self.scale))
 
     def best(
         self, means: np.ndarray, guess: Guess = Guess.MEAN, spread: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the mean number if codes are normally distributed, or the number at the mean code.
+        """Return the mean number of each row, or the number at the mean code.
 
-        The number at the mean code is the median, and also serves as the most probable number.
+        The mean number, which assumes normal codes, is returned if `guess` asks for it and `spread`
+        is known. The number at the mean code is the median, and also serves as the mode.
         """
         codes = means[:, 0]
         rng = np.random.default_rng(0)
@@ -180,8 +182,8 @@ def _loss(power: float, x: np.ndarray, centre: float, width: float) -> float:
 def _loss_of_clusters(x: np.ndarray, k: int) -> float:
     """Return the mean of −log p under k normal clusters of equal width, up to a constant.
 
-    The constant is that of `_loss`. Akaike's criterion adds one nat, over all numbers, for each
-    additional parameter: a mean or a mixing weight.
+    The constant is that of `_loss`. Akaike's criterion adds one nat to the sum over all numbers for
+    each additional parameter, which is a mean or a mixing weight.
     """
     points = np.quantile(x, (np.arange(POINTS) + 0.5) / POINTS)
     means = np.quantile(points, (np.arange(k) + 0.5) / k)

@@ -13,7 +13,7 @@ from typing import Any
 from .._base.files import most_unpacked, parser_errors
 from ..errors import InputError
 
-WORKING = 2**29  # bytes, in addition to the unpacked file
+WORKING = 2**29  # bytes of memory for reading, in addition to the unpacked file
 SETTINGS = {
     "temp_directory": "",  # otherwise DuckDB would write into the current folder
     "autoinstall_known_extensions": False,  # otherwise a file may request external code
@@ -53,7 +53,7 @@ class Database:
                 maximum unpacked size.
 
         Raises:
-            InputError: the file is damaged, or needs more memory.
+            InputError: the file is damaged, or needs more than this memory.
         """
         import duckdb
 

@@ -74,7 +74,7 @@ FRACTION_OF_FORM = re.compile(r"[.,]%(\d?)f")
 WEEKDAY_OF_FORM = re.compile(r"%\^?[aA](\.?,? )")
 KNOWN_CODES = re.compile(r"(?:[^%]|%[YymdbBHMSIp])*")
 CODES = "YymdbBaAHMSIpPfe"
-# "1 de enero de 2023", and the words for year, month and day of East Asia
+# As in "1 de enero de 2023", or with the words for year, month and day in East Asian languages.
 SEPARATORS = r" (?:de|of) |[-/., ']{1,3}|[年月日년월일] ?"
 # Possible orders of the numbers in a date, keyed by whether it has a four-digit year and a month's
 # name.
@@ -89,12 +89,12 @@ SHOWING = 20  # cells used to determine the zeros and capitals of a form
 MOST_FORMS = 40  # maximum number of forms to try; a column of dates has fewer
 YEARS = 1500, 2200  # plausible years of dates in text, and of numbers interpreted as years
 EXAMPLE = np.datetime64("2024-01-31")  # an example date in messages
-DIGITS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}  # of integers that are dates
+DIGITS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}  # by their number of digits
 # Integers outside this range are not dates such as 20240131.
 FIRST_DAY = 18_000_101
 LAST_DAY = 21_991_231
 SAFE = np.datetime64("1970-01-01"), np.datetime64("2038-01-01")  # unambiguous two-digit years
-CELLS_LOOKED_AT = 1_000  # cells, from which missing ones are removed
+CELLS_LOOKED_AT = 1_000  # cells to examine, including missing ones
 SAMPLED = 100  # cells used to decide which forms are tried on all cells
 MIDNIGHT = {
     **{"%H": "00", "%M": "00", "%S": "00", "%f": "000000", "%I": "12", "%p": "AM", "%P": "am"},
@@ -161,7 +161,7 @@ TAGGED["d", ORDINAL] = _Ordinals()
 
 
 def _names_of(form: str, tag: str) -> _MonthNames | _Ordinals | None:
-    """Return the names used for the tagged code in a format, or None if there is no tag."""
+    """Return the names used for the tagged code in a format, or None if the tag is unknown."""
     code = "b"
     if tag == ORDINAL:
         code = "d"
@@ -304,7 +304,7 @@ def write_date(time: datetime, form: str) -> str:
 
 
 def forms_of(cells: Iterable[str]) -> list[str]:
-    """Return the formats that cells of a column may have, judging by their numbers and names."""
+    """Return the formats that cells of a column may have, given their numbers and month names."""
     forms: dict[str, None] = {}  # in the order of their first cells
     for cell in cells:
         text = " ".join(cell.split())
@@ -332,7 +332,7 @@ def _forms_of_cell(cell: str) -> list[str]:
         rest = cell[weekday.end() :]
     digits = re.fullmatch(r"\d{8}([T ])(\d{4}|\d{6})(Z?)", rest)
     if digits:
-        time = "%H%M%S"[: len(digits[2])]  # a code has as many characters as its number
+        time = "%H%M%S"[: len(digits[2])]  # each code is as long as its two digits
         return [f"%Y%m%d{digits[1]}{time}{digits[3]}"]
     if re.fullmatch(r"\d{4}M\d\d", rest):
         return ["%YM%m"]  # of Eurostat
@@ -422,7 +422,7 @@ def _spelled(pieces: list[str], kinds: list[str], order: str, month: str) -> str
 
 
 def as_written(connection: Any, form: str, cells: list[str]) -> str:
-    """Return the variant of a format (zeros, capitals) with which most cells are reproduced."""
+    """Return the format with the leading zeros and capitals that reproduce the most cells."""
     variants = [
         form,
         re.sub(r"%([HI])", r"%-\1", form),
@@ -517,7 +517,7 @@ def sample_of(connection: Any) -> list[str]:
 
 
 def dates_readings(connection: Any, name: str, sample: list[str]) -> list[Reading]:
-    """Return a reading of `seen` as dates for each format of at least half of a sample."""
+    """Return a reading of `seen` as dates for each format that half of a sample or more has."""
     forms = forms_of(sample)
     if not forms:
         return []
@@ -652,7 +652,7 @@ def dates_in_digits(connection: Any, raw: RawColumn) -> RawColumn:
 
 
 def without_times(values: np.ndarray, form: str) -> str:
-    """Return the date format, with fixed text for the time of day if all times are midnight."""
+    """Return the date format, with the time of day as fixed text if all times are midnight."""
     known = values[~np.isnat(values)]
     if not len(known) or (known != known.astype("datetime64[D]")).any():
         return form
@@ -780,4 +780,4 @@ def _note_on_order(column: RawColumn) -> str:
         return ""
     shown = shown_date(column.form, unclear[0])
     order = "the day first" if _is_day_first(column.form) else "the month first"
-    return f"{shown} is read with {order}, as no cell decides; 2024-01-31 is always clear"
+    return f"{shown} is read with {order}, as no cell decides; the form 2024-01-31 is clear"

@@ -6,15 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-QUANTILES = 6  # classes of equally many numbers, or of codes of more than twice as many states
+QUANTILES = 6  # equally frequent classes of numbers, or of more than twice as many states
 
 
 class Information(NamedTuple):
-    """The mutual information of two columns, and the degrees of freedom for a test.
+    """The mutual information of two columns, with degrees of freedom for a test of independence.
 
     Attributes:
         nats: the mutual information estimated from counts, in nats.
-        freedom: degrees of freedom; 2 · rows · nats is χ²-distributed for independent columns.
+        freedom: the degrees of freedom of 2 · rows · nats, which has a χ² distribution for
+            independent columns.
         rows: the number of rows in which both columns are known.
     """
 
@@ -26,12 +27,12 @@ class Information(NamedTuple):
         """Return whether a χ² test rejects independence of the columns at this level."""
         from scipy.special import chdtrc  # imported here: it takes a fifth of a second
 
-        # By Wilks's theorem, 2 n I of independent columns has a χ² distribution.
+        # By Wilks's theorem, 2 · rows · nats of independent columns has a χ² distribution.
         return bool(self.freedom and chdtrc(self.freedom, 2.0 * self.rows * self.nats) < level)
 
     @property
     def corrected(self) -> float:
-        """The estimated nats minus their expectation under independence, but at least 0."""
+        """The estimated information minus its expectation under independence, but at least 0."""
         return max(0.0, self.nats - self.freedom / (2.0 * max(1, self.rows)))
 
 

@@ -11,24 +11,24 @@ from .base import AbstractPart, ColumnKind, Guess, check_numbers, step_of
 from .frames import RawColumn
 from .numbers import FEW_NUMBERS
 
-OWN_FRACTION = 0.02  # with many numbers, each number with this fraction of the rows is a state
-# The other numbers are grouped into cells, each with this many rows.
+OWN_FRACTION = 0.02  # if there are many numbers, those with this fraction of the rows are states
+# The other numbers are grouped into cells, each with at least this many of their rows:
 CELL_ROWS = 20
 CELL_FRACTION = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
 class Discrete(AbstractPart):
-    """Numbers of which some are repeated; the states are frequent numbers, and ranges of others.
+    """Numbers of which some are repeated; the states are frequent numbers, and ranges of the rest.
 
-    Numbers are integer multiples of a step. A cell is a range of numbers. Within a cell, the
-    probability of each number is proportional to its count plus an equal share of one
-    pseudo-observation.
+    Numbers are integer multiples of a step. Here, a cell is a range of numbers that form one state.
+    Within a cell, the probability of each number is proportional to its count plus an equal share
+    of one pseudo-observation.
 
     Attributes:
         step: the unit in which the numbers are integers.
         starts: the first multiple of each cell except the first cell, which has no lower end.
-        points: multiples that are separate states, ordered after the cells.
+        points: multiples that are separate states, which come after the states of the cells.
         seen, counts: the sorted multiples that occur in the data, and how often each occurs.
         ordered: whether the weights of the unit are expected to be monotonic in the numbers, unlike
             the weights for numbers that are codes.
@@ -196,13 +196,13 @@ class Discrete(AbstractPart):
         return self._numbers(seen[np.searchsorted((seen[1:] + seen[:-1]) / 2, mean)])
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Decode each code into one of its numbers, drawn with their observed frequencies."""
+        """Decode each code into one of its numbers, drawn by their observed frequencies."""
         cell = self._cells_of_seen
         multiples = np.empty(len(codes))
         for code in np.unique(codes):
             seen = np.array(self.seen)[cell == code]
             counts = np.array(self.counts)[cell == code]
-            # The second state of a single number never occurs, and represents the same number.
+            # If there is only one number, a second state never occurs, and represents it as well.
             if not len(seen):
                 seen = np.array(self.seen[-1:])
                 counts = np.ones(1)
@@ -212,7 +212,7 @@ class Discrete(AbstractPart):
 
 
 def _starts_of_cells(seen: np.ndarray, counts: np.ndarray) -> list[int]:
-    """Group numbers into cells with enough rows; return where each cell after the first starts."""
+    """Group numbers into cells with enough rows; return the starts of all but the first."""
     full = max(CELL_ROWS, CELL_FRACTION * counts.sum())
     starts = []
     inside = 0

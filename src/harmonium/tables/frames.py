@@ -32,9 +32,9 @@ class RawColumn:
         name: the name of the column.
         values: float64 with NaN for missing cells, datetime64 with NaT, or an object array of text
             with None; shape (rows,).
-        form: the format of the numbers or dates in text: a format of `datetime.strftime`; for
-            numbers, "$#" or "# %" for symbols around all of them, "#," or "," for a decimal comma;
-            else "".
+        form: the format of the cells in text. For dates, it is a format of `datetime.strftime`; for
+            numbers, "$#" or "# %" if all have these symbols, and "#," or "," if they have a decimal
+            comma; else "".
         note: a note for the user on how the column was read, or "".
         digits: the number of digits after the decimal point in text; None if it differs between
             numbers.
@@ -151,7 +151,7 @@ def frame_of_array(array: np.ndarray, names: tuple[str, ...]) -> Frame:
 
 
 def with_gaps(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Return a copy of cells (words, dates or numbers) in which the masked cells are missing."""
+    """Return a copy of cells (words, dates or numbers), with those in `missing` set to missing."""
     cells = values.copy()
     cells[missing] = MISSING_CELLS[CELL_KINDS[values.dtype.kind]]
     return cells

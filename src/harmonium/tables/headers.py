@@ -1,9 +1,9 @@
 """Finding the beginning of the table in a text file, and the lines that contain column names.
 
-For each record, `log_odds` compares the probability of its cells as column names with their
-probability as cells of the columns below. Evidence that a record contains names is, for example, a
-word above numbers, numbers 0, 1, 2, … above others, an empty first cell, or a word that does not
-occur in its column.
+For each record (the cells of a line), `log_odds` compares the probability of its cells as column
+names with their probability as cells of the columns below. Evidence that a record contains names
+is, for example, a word above numbers, numbers 0, 1, 2, … above others, an empty first cell, or a
+word that does not occur in its column.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def log_odds(
     rows = rows[: max(20, MOST_CELLS // len(cells))]
     is_counted = _is_counted(numbers)
     if is_counted and _has_counted_rows(cells, rows):
-        numbers_as_names = UNLIKE_NAMES  # the rows below are counted too, so this record is a row
+        numbers_as_names = UNLIKE_NAMES  # rows below have such numbers too, so this is a row
         is_counted = False
     as_names = math.log10(numbers_as_names)
     if TextKind.WORD in kinds:
@@ -130,7 +130,7 @@ def log_odds(
 def _cell_as_name(cell: str, kind: str, column: _Column, earlier: set[str]) -> float:
     """Return the probability of a word or an empty cell in a line of names, given earlier cells.
 
-    All numbers or dates of a record are evaluated jointly elsewhere, so the probability here is 1.
+    The probability of a number or date is 1 here, since `log_odds` evaluates all of them together.
     """
     if kind == TextKind.WORD:
         probability = _word_as_name(cell, column)
@@ -150,7 +150,7 @@ def is_further_line(
     """Return whether a record below the names is a second line of names or units.
 
     Such a line has words but no numbers, and some of its words would be unusual in their columns. A
-    record that contains only gaps, as at the beginning of a series of differences, is a row.
+    record with only missing cells, such as the first in a series of differences, is a row.
     """
     blanks = {"", *MISSING, *(word.lower() for word in missing)}
     kinds = [_kind_of(cell.strip(), blanks) for cell in record]
@@ -299,9 +299,9 @@ def _numbers_as_names(numbers: list[str]) -> float:
 
 
 def _has_counted_rows(cells: list[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether any row has consecutive integers, or the integers of a record in any order.
+    """Return whether any row has consecutive integers, or the integers of `cells` in any order.
 
-    Examples of such rows are windows of a series, ranks, and hand-typed matrices.
+    Such rows occur in tables of windows of a series, of ranks, and in hand-typed matrices.
     """
     places = [place for place, cell in enumerate(cells) if re.fullmatch(r"\d+", cell)]
     if len(places) < 3:
@@ -377,7 +377,7 @@ def names_in(
             return finder.named(header, rows, (), math.inf, is_short=is_short)
     odds = finder.odds(record, rows[finder.further(rows) :])
     is_short = finder.is_short(record, rows)
-    # If names were generated from the order of columns, the file had none.
+    # If the known names are "column 1" and so on, they were generated, as the file had none.
     if is_short or odds > DOUBT * is_unnamed:
         return finder.named(record, rows, notes, odds, is_short=is_short)
     comment = finder.comment_before(record)
@@ -447,7 +447,7 @@ class _Finder:
     def _is_sentence(self, record: Record, rows: Sequence[Record]) -> bool:
         """Return whether every comma is followed by a blank in a record, but not in any row.
 
-        At least one cell must also have two words, unlike in a list of names above units.
+        At least one cell must also have two words, which excludes a list of names above units.
         """
 
         def has_blanks(row: Record) -> bool:

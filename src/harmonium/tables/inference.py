@@ -35,7 +35,7 @@ from .words import MOST_WORDS, Words
 
 TIED = 0.1  # a number with this fraction of the rows has a separate probability,
 STANDS_OUT = 10.0  # provided that it is this many times as frequent as the median number
-LARGEST = 2.0**53  # tied numbers above this, in units of their last digit, are not counted
+LARGEST = 2.0**53  # columns of larger multiples of their step are continuous
 MOST_DIFFERENT = 10_000  # words are not categories if there are more different words
 IS_TEXT = 0.5  # words are not categories if more than this fraction of them are unique
 IDENTIFIER = r"(?i:(^|[ _.-])(id|ids|identifier|uid|uuid|guid|idx|rownames)$)|[a-z]I[Dd]$"
@@ -44,23 +44,23 @@ COUNTER = (  # names of columns that count the rows, from any number and in any 
     r"|(row|line|record|case|obs|observation|serial|seq|sequence|sample)s?[ _.-]*(id|n[or]\.?|num"
     r"|number|index|names?)?|s\.? ?no\.?|rownames?)|.*[a-z]I[Dd]"
 )
-FEWEST_ROWS = 10  # in a column with fewer cells, all may be whole or different by chance
+FEWEST_ROWS = 10  # in a column with so few cells, all may be whole or different by chance
 LOOKED_AT = 1_000  # cells of a text column considered in a note on its format
 MOST_SHOWN = 30  # characters of a cell
 
 # Days: dates that span at least this time are divided into years, or into weeks.
 LONG = 731  # two years, one of them a leap year
 SHORT = 14  # two weeks
-QUARTER = 89  # 1 February to 1 May, from which monthly dates are divided into years and months
+QUARTER = 89  # 1 February to 1 May; monthly dates over this time are divided into year and month
 SIGNIFICANCE = 1e-3  # probability of dividing a column without calendar effects
 
-ROUNDED = 10  # integers that are all multiples of this or more are measurements, not counts
+ROUNDED = 10  # integers with a step of this or more are measurements, not counts
 FEWEST = 5  # minimum count of different numbers on a scale; fewer numbers are states
 BEYOND_CHANCE = 3.0  # minimum gain of a scale in nats, which 0.5 % of columns of noise exceed
-# The fraction of the information explained by states that a scale must explain. At 0.86, cells of
-# 173 rows were filled with smaller error as numbers, and at 0.68 as states.
+# A scale must explain at least this fraction of what states explain. In 173 rows, cells were filled
+# with smaller error as numbers at a fraction of 0.86, and as states at 0.68.
 ENOUGH = 0.8
-MOST_OTHERS = 256  # other columns and their states used to decide on a scale
+MOST_OTHERS = 256  # maximum number of other columns, or of their states, used to decide on a scale
 # Number of random rows used to decide on scales and orders: fitting a power for each column takes
 # 3 s for a million rows, and every column is compared with all others.
 ENOUGH_ROWS = 5_000
@@ -175,7 +175,7 @@ def _column_of(
 
 
 def _likeness(cells: np.ndarray) -> str:
-    """Return a clause with a cell in the most common format, or "" if that format has no digits."""
+    """Return a clause with a cell in the most common format; "" if it is rare or has no digits."""
     cells = cells[:LOOKED_AT]
     shapes = Counter(_shape_of(cell) for cell in cells)
     usual, count = shapes.most_common(1)[0]
@@ -211,9 +211,9 @@ def _with_scales(
 ) -> tuple[AbstractColumn, ...]:
     """Make discrete columns continuous or ordered if they then predict other columns better.
 
-    Salaries in thousands are continuous, however few different salaries there are; exam marks from
-    1 to 10 are ordered states. Codes, such as region codes, are unordered states, since other
-    columns do not increase or decrease with a code.
+    For example, salaries in thousands are continuous, however few different ones there are, and
+    exam marks from 1 to 10 are ordered states. Codes, such as region codes, are unordered states,
+    since other columns do not increase or decrease with a code.
     """
     decided = list(columns)
     sample = frame.taken(np.sort(np.random.default_rng(0).permutation(len(frame))[:ENOUGH_ROWS]))
@@ -266,7 +266,7 @@ def _of_each_part(
     columns: Sequence[AbstractColumn],
     arrays_of: Callable[[AbstractPart, np.ndarray], list[np.ndarray]],
 ) -> list[list[np.ndarray]]:
-    """Return, for each column, the arrays that a function returns for its parts and their codes."""
+    """Return, for each column, the results of `arrays_of` for its parts and their codes."""
     arrays = []
     for raw, column in zip(frame.columns, columns, strict=True):
         parts = zip(column.parts, column.split(raw, "table"), strict=True)
@@ -412,7 +412,7 @@ def _identifier(name: str, values: np.ndarray, *, is_first: bool) -> str:
 
 
 class Gains(NamedTuple):
-    """How well a column predicts others: gains on new rows, in nats, by Akaike's criterion.
+    """How well a column predicts others: estimated gains in log-likelihood on new rows, in nats.
 
     Attributes:
         scale: the gain if the column is treated as numbers, with a slope for each other column.
@@ -424,12 +424,12 @@ class Gains(NamedTuple):
 
     @property
     def is_scale(self) -> bool:
-        """Whether the numbers form a scale: other columns increase or decrease with them."""
+        """Whether the numbers form a scale, with which other columns increase or decrease."""
         return self.scale > max(BEYOND_CHANCE, ENOUGH * self.states)
 
     @property
     def is_order(self) -> bool:
-        """Whether states are ordered: slopes explain almost as much as a mean for each state."""
+        """Whether states are ordered, so that slopes explain almost as much as a mean per state."""
         # If states overfit, their gain is negative, and a fraction of the gain exceeds it.
         return self.scale >= min(self.states, ENOUGH * self.states)
 
@@ -437,8 +437,8 @@ class Gains(NamedTuple):
 def is_sparse(values: np.ndarray) -> bool:
     """Return whether numbers are so far apart that numbers between them are to be expected.
 
-    Ratings, numbers of legs and ages in years lie on a lattice of at most `FEW_NUMBERS` points.
-    Salaries in thousands do not, or their step is larger than is usual for counts.
+    Ratings and numbers of legs are not far apart: their range has at most `FEW_NUMBERS` steps.
+    Salaries in thousands have more steps, or a larger step than is usual for counts.
     """
     seen = np.unique(values)
     if len(seen) < FEWEST:
@@ -574,8 +574,8 @@ def calendar_parts(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, .
 def _dispersion(counts: np.ndarray, classes: np.ndarray) -> float:
     """Return the overdispersion of daily counts within classes (χ² per degree of freedom, ≥ 1).
 
-    In significance tests, this many rows count as one: for example, all rows of a monthly report
-    have the same date.
+    In significance tests, as many rows as this number count as one, since rows may be dependent:
+    for example, all rows of a monthly report have the same date.
     """
     sizes = np.maximum(np.bincount(classes), 1)
     mean = (np.bincount(classes, counts) / sizes)[classes]

@@ -1,9 +1,9 @@
 """Numbers and times of day in text: their formats, and columns of numbers.
 
-A format (`form`) is "#" for the number, with the text around it: "$#", "# kg". The "#" is followed
-by ",##0" or ".##0" for the thousands separator and "," for a decimal comma, and, after ";", by the
-notation for negative numbers if it is not a hyphen: "$#;(#)". Times of day have the same formats as
-dates: "%H:%M".
+A format (`form`) is "#" for the number, with the text around it: "$#", "# kg". After the "#", the
+thousands separator is given by ",##0" or ".##0", and a decimal comma by ",". The notation of
+negative numbers, if they have no hyphen, follows a ";": "$#;(#)". Times of day have the same
+formats as dates: "%H:%M".
 
 A `Notation` describes numbers before their format is known: a pattern that all cells of a column
 may match, with SQL expressions that count and read the cells.
@@ -39,10 +39,10 @@ SPACES = " \u00a0\u202f\u2009'’_"  # thousands separators: 1 234,5 or 1'234.5
 SPACED = rf"[+-]?\d{{1,3}}([{SPACES}]\d{{3}})+"
 # A comma that is not a thousands separator; three digits may follow one that is.
 WITH_COMMA = r"([^\d,.]{0,5})??(\d{1,3}(\.\d{3})+,\d+|\d+,(\d\d?|\d{4,})|0,\d+)(\D.{0,4})??"
-WITH_POINT = r"[+-]?(\d{1,3}(,\d{3})+\.\d+|\d+\.(\d\d?|\d{4,})|0\.\d+)"  # no thousands either
+WITH_POINT = r"[+-]?(\d{1,3}(,\d{3})+\.\d+|\d+\.(\d\d?|\d{4,})|0\.\d+)"  # the same for a point
 LABEL = r"[+-]?0\d+|[+-]?\d{16,}|\+\d{7,}"  # digits that are names: 00501, card and phone numbers
 
-# Full-width signs, and the minus signs that word processors make of a hyphen, one for one.
+# Full-width signs and the minus signs of word processors, and the plain signs in the same order.
 OTHER_SIGNS = "０１２３４５６７８９．，％＋−–‐‑﹣－"
 PLAIN_SIGNS = "0123456789.,%+------"
 TRUE_MINUS = "[−–‐‑﹣－]"
@@ -54,7 +54,7 @@ CODES = (
 CURRENCY = rf"[A-Za-z]{{0,3}}\p{{Sc}}|{'|'.join(CODES)}"
 BLANK = "[ \t\u00a0\u202f\u2009]"
 WORD = r"[\p{L}\p{Sc}%‰°µ][\p{L}\p{Sc}%‰°µ']*[23²³]?"  # kg, m2, %, °C
-# kg/m2, US $, years of age; inches and minutes alone, as 4" pipe is a word; of 100 points
+# kg/m2, US $, years of age, /100; inches and minutes with nothing after them: 4" pipe is a word.
 UNIT = rf"""{BLANK}?(?:{WORD}\.?(?:[ /·]{WORD}\.?){{0,3}}|['"′″]{{1,2}}|/ ?(?:5|[1-9]0|1000?))"""
 MARK = rf"{BLANK}?(?:\*{{1,4}}|[†‡§¶]+|[¹²³⁴-⁹]|\[[^\]]{{1,8}}\]|\([a-z]\))"  # of a footnote
 EXPONENT = r"[eE][+-]?\d+|[dD][+-]\d{2,3}"  # Fortran writes D for double precision
@@ -68,7 +68,7 @@ SIGNED = (
 )
 MOST_SIGNS = 40  # pairs of signs before and after numbers to examine
 FLAGS_AS_MARKS = "update seen set p = struct_update(p, mark := trim(p.unit), unit := '')"
-BOUND = "p.bound <> '' or p.tail <> ''"  # <5, 90+, and 5- with its minus behind
+BOUND = "p.bound <> '' or p.tail <> ''"  # cells such as <5, 90+ and 5-
 WITH_EXPONENT = r"\d[eE][+-]?\d"
 FEW_NUMBERS = 20  # up to this many different numbers, each is a separate state
 MOST_DIGITS = 15  # digits after the point that float64 can represent below 1
@@ -81,7 +81,8 @@ class NumberForm(NamedTuple):
         before, after: the symbols before and after all numbers, such as a currency or a unit.
         group: the thousands separator, or "" if there is none.
         has_comma: whether the decimal mark is a comma.
-        negative: the notation of negative numbers, with "#" for the rest: "-#", "(#)", "−#", "#-".
+        negative: the notation of negative numbers: "-#", "(#)", "−#" or "#-", with "#" for the
+            positive number.
     """
 
     before: str = ""
@@ -234,7 +235,7 @@ class Notation(NamedTuple):
     decisive: str = ""
 
     def fits(self, cell: str) -> str:
-        """Return SQL expressions that count the matching cells and the decisive cells."""
+        """Return SQL expressions that count the cells that match `pattern` and `decisive`."""
         return f"{count_matches(cell, self.pattern)}, {count_matches(cell, self.decisive)}"
 
     def number(self, cell: str) -> str:
@@ -334,13 +335,13 @@ def parts_of_number(cell: str) -> str:
 
 
 def number_of_parts(parts: str) -> str:
-    """Return an SQL expression for the signed number that the parts form, or null if none."""
+    """Return an SQL expression for the signed number that the parts form; null if they do not."""
     is_negative = f"'-' in ({parts}.minus, {parts}.sign, {parts}.tail) or {parts}.closing = ')'"
     opened = f"({parts}.opening = '(') <> ({parts}.sign = '(')"
     # 47.- is a price in francs, and not negative.
     is_price = f"{parts}.tail = '-' and ends_with({parts}.digits, '.')"
     is_whole = f"{parts}.digits <> '' and ({parts}.closing = ')') = ({opened}) and not ({is_price})"
-    # A plus is kept: +491512839167 is a telephone number.
+    # A plus is kept, so that +491512839167 is recognised as a telephone number.
     sign = f"case when {is_negative} then '-' else replace({parts}.minus, '-', '') end"
     signed = f"{sign} || {parts}.digits"
     return f"case when {is_whole} then {signed} end"
@@ -508,7 +509,7 @@ def _doubts(connection: Any, signs: Signs, is_known: bool) -> list[str]:
     if 2 * signs.with_mark > signs.numbers:
         doubts.append("regexp_matches(p.mark, '[¹²³⁴-⁹]')")  # 10³ is a power
     different = row_of(connection, "count(distinct bare)")[0]
-    # A few numbers and "3+" are categories; treating them as words loses nothing.
+    # A few different numbers and "3+" are categories; nothing is lost if they are read as words.
     if different <= FEW_NUMBERS and not is_known:
         doubts.append(BOUND)
     with_letters = sum(n for unit, n in signs.after.items() if unit.strip()[:1].isalpha())
@@ -599,8 +600,8 @@ def plain_numbers(connection: Any, name: str, seen: int) -> RawColumn:
 def note_on_marks(connection: Any, cell: str, seen: int, notation: Notation) -> str:
     """Return a warning if a point or comma before three digits is ambiguous.
 
-    The mark is ambiguous if three digits always follow it, and if the mark is a comma or some
-    numbers have no mark.
+    It is ambiguous if three digits follow it in all numbers that have one, and if it is a comma or
+    some numbers have neither.
     """
     mark = "," if notation.is_comma or notation is GROUPED else "."
     three = THREE.replace(r"\.", rf"\{mark}")

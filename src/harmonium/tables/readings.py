@@ -1,4 +1,4 @@
-"""Possible readings of a text column, and cells that do not match them: missing cells or errors."""
+"""Possible readings of a text column, and the cells that match none, as missing or as errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .frames import CellKind, RawColumn, with_gaps
 MISSING = (  # words for a missing cell, in addition to an empty one, ignoring case
     *("?", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", r"\n"),
 )
-AMONG_VALUES = (  # also missing among numbers and dates; categories in columns of words
+AMONG_VALUES = (  # more such words among numbers and dates, but categories in columns of words
     *("unknown", "unk", "missing", "not available", "not applicable", "not known", "not reported"),
     *("not recorded", "not measured", "not stated", "not given", "not specified", "no data"),
     *("unspecified", "undefined", "undetermined", "unavailable", "blank", "empty", "nil"),
@@ -37,7 +37,7 @@ NINES = re.compile(r"-?9{2,}(\.9+)?|-9")  # -999 and its like
 MOST_SENTINELS = 3  # different ones: unknown, refused, does not apply
 SHOWN = 40  # characters of a cell in a message
 NEARLY = 0.9  # fraction of cells with one of two forms that triggers a note
-MOST_WORDS = 50  # different cells of another type to examine
+MOST_WORDS = 50  # maximum number of different cells of another type to examine
 
 
 class Misfits(NamedTuple):
@@ -68,9 +68,9 @@ class Misfits(NamedTuple):
     def are_gaps(self, *, is_known: bool) -> bool:
         """Return whether these cells count as missing, because of their words or their rarity.
 
-        They must be fewer than half of the column's cells, unless the column's type is known. Words
-        that do not denote missing cells may make up at most one in a hundred cells, and are
-        considered typing errors.
+        They must be fewer than half of the column's cells, unless the column's type is known. At
+        most one cell in a hundred may have a word that does not denote a missing cell; such words
+        are considered typing errors.
         """
         unknown = self.total - sum(n for word, n in self.words.items() if is_gap(word))
         is_minority = 2 * self.total < max(1, self.seen)
@@ -83,9 +83,9 @@ class Misfits(NamedTuple):
         first = next(iter(self.words))
         example = next((word for word in self.words if not is_gap(word)), first)
         if self.total == 1:
-            return f"read as words, since {example[:SHOWN]!r} is no {singular}"
+            return f"read as words, since {example[:SHOWN]!r} is not a {singular}"
         cells = f"{self.total:,} cells such as {example[:SHOWN]!r}"
-        return f"read as words: {plural}, but for {cells}"
+        return f"read as words, since {cells} are not {plural} like the others"
 
 
 def is_gap(word: str) -> bool:
@@ -186,7 +186,7 @@ def best_of(
     few of them.
 
     Args:
-        connection: the connection to DuckDB, with the table `seen`, whose only column is `cell`.
+        connection: the connection to DuckDB, with the cells in column `cell` of the table `seen`.
         name: the name of the column.
         seen: the number of non-empty cells.
         readings: the readings to try.
@@ -206,5 +206,5 @@ def best_of(
     if not note and len(ordered) > 1:
         first, second = ordered[:2]
         if first.fits + second.fits >= NEARLY * seen:
-            note = f"read as words: {first.plural} of two forms; write all in one"
+            note = f"read as words, since {first.plural} have two forms; write all in one"
     return RawColumn(name, fetched(connection, "cell"), note=note)

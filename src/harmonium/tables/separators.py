@@ -23,9 +23,9 @@ MOMENT = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}[ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[
 DECIMAL_COMMA = r"[+-]?\d+,\d+([eE][+-]?\d+)?"
 COMMENTS = ("#", "%")  # begin a line that is not a row
 RULE = r"[-+:=|\s]{3,}"  # between rows, in tables drawn with characters
-RULE_OF_BLANKS = r"(={2,}|-{3,})(\s+(={2,}|-{3,}))*"  # and not a row of spins
-MOSTLY = 0.5  # fraction of the lines with equally many cells in a table
-ALIGNED = 0.9  # fraction of the lines: one or two may be a title or a description
+RULE_OF_BLANKS = r"(={2,}|-{3,})(\s+(={2,}|-{3,}))*"  # likewise with blanks; not a row of spins
+MOSTLY = 0.5  # minimum fraction of the lines of a table with equally many cells
+ALIGNED = 0.9  # such a fraction if one or two lines may be a title or a description
 FEW_WORDS = 6  # maximum number of different words in a table of signs such as X and Z
 REPEATED = 3  # minimum average count of a word in its column, in a table without numbers
 
@@ -231,7 +231,7 @@ def _plain_lines(lines: Sequence[str]) -> list[str]:
 
 
 def _divides_all(mark: str, lines: Sequence[str]) -> bool:
-    """Return whether a rare separator splits all lines into the same columns, none empty."""
+    """Return whether a rare separator splits all lines into the same columns, none being empty."""
     cells = [line.split(mark) for line in _plain_lines(lines)]
     width = 0
     if cells:

@@ -1,4 +1,4 @@
-"""Series: each row of a table together with the rows before it, in columns of their own."""
+"""Series: tables in which the cells of earlier rows are added to each row as further columns."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .frames import Frame, RawColumn
 
 
 def lag_name(name: str, lag: int) -> str:
-    """Return the name of the column with the cells of another column `lag` rows earlier."""
+    """Return the name of the column for the cells of column `name` from `lag` rows earlier."""
     return f"{name}_lag{lag}"
 
 
 def with_lags(frame: Frame, names: Iterable[str], past: int, label: str) -> Frame:
-    """Return the rows of a series from row `past` on, each with the cells of the rows before it.
+    """Return the rows of a series from index `past` on, with the cells of `past` earlier rows each.
 
-    The lagged columns come first, the oldest row before the others.
+    The columns of earlier rows come first, beginning with the oldest row.
 
     Args:
         frame: the rows of the series, in the order of time.
-        names: the columns of which the past is added.
-        past: number of earlier rows.
+        names: the columns whose earlier cells are added.
+        past: the number of earlier rows.
         label: the name of the table in error messages.
 
     Raises:
@@ -33,8 +33,8 @@ def with_lags(frame: Frame, names: Iterable[str], past: int, label: str) -> Fram
     rows = len(frame)
     if past >= rows:
         raise InputError(
-            f"{label}: expected a series with more than {past:,} rows, the past of each row; got"
-            f" {count_of(rows, 'row')}; choose a smaller --past."
+            f"{label}: expected a series of more than {past:,} rows, since each row needs so many"
+            f" earlier ones; got {count_of(rows, 'row')}; choose a smaller --past."
         )
     by_name = {column.name: column for column in frame.columns}
     lagged: list[RawColumn] = []

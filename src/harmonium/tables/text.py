@@ -57,7 +57,7 @@ class OtherFormat(NamedTuple):
 
 
 OTHER_FORMATS = (
-    # A name may be in tags as well: <b>x</b>,<i>y</i>
+    # A table may also begin with a tag, around a column name: <b>x</b>,<i>y</i>
     OtherFormat(
         "a page of HTML or XML",
         rf"(?i)\s*(<[!?]|</?(html|head|body|table|div|p|svg|rss)\b"
@@ -76,11 +76,11 @@ OTHER_FORMATS = (
         "save it as an array, in .npy: numpy.asarray(scipy.io.mmread(FILE).todense())",
     ),
 )
-MOST_EVEN = 0.9  # minimum fraction of strings of one length if another length is an error
-MANY_LEVELS = 64  # columns: the levels of pictures have at least this many
-LARGEST_LEVEL = 255  # of a byte
-FEWEST_BITS = 4  # minimum length if no string begins with 0: 10 and 11 are numbers
-CELLS_AT_ONCE = 2**20  # of text in memory for DuckDB, in addition to the lines
+MOST_EVEN = 0.9  # if this fraction of strings has one length, another length is an error
+MANY_LEVELS = 64  # minimum number of columns in a table of grey levels
+LARGEST_LEVEL = 255  # the largest grey level of a byte
+FEWEST_BITS = 4  # minimum length if no string begins with 0, since 10 and 11 are numbers
+CELLS_AT_ONCE = 2**20  # maximum number of cells passed to DuckDB at once
 # Comment signs of other languages, with the text that must follow: rows may begin with these signs.
 OTHER_COMMENTS = (r"//", r";\s(?!.*;)", r"--\s", r"!\s", r"\*\s", r"'\s", r"(?i:rem)\s")
 COMMENTS_LOOKED_AT = 200  # lines after the comments, none of which may begin with such a sign
@@ -97,7 +97,7 @@ MOST_COLUMNS = 2**15  # each takes time and memory, even with few cells
 
 
 class Cells(NamedTuple):
-    """The original cells of a text file without column names, and their separator."""
+    """The original cells of the rows of a text file, and the separator between them."""
 
     delimiter: str
     rows: list[list[str]]
@@ -266,7 +266,7 @@ class TextTable:
             return
         row = next(place for place, signs in enumerate(rows) if len(signs) != length)
         raise InputError(
-            f"{self.label}: expected strings of bits or spins of one length, {length:,}; got"
+            f"{self.label}: expected strings of {length:,} bits or spins, like the others; got"
             f" {len(rows[row]):,} signs in row {row + 1:,}, {rows[row][:40]!r}; correct or drop"
             " this row."
         )
@@ -334,10 +334,10 @@ class TextTable:
             before = next(k for k, cell in enumerate(record.cells) if "\n" in cell)
             lines = sum(cell.count("\n") for cell in record.cells[:before])
             return unclosed(self.label, record.line + lines)
-        advice = "complete it, or name what separates the cells with --separator"
+        advice = "correct it, or give the separator between cells with --separator"
         if record.line <= self.first + 1:
-            advice = "if the table begins later, drop the lines before it with --skip N, or name"
-            advice += " its line of names with --header N; or give the --separator"
+            advice = "if the table begins later, drop the lines before it with --skip N, or give"
+            advice += " the line of names with --header N; or give the separator with --separator"
         return InputError(
             f"{self.label}: expected {count_of(self.width, 'column')} as in {self.counted};"
             f" got {len(record.cells)} in line {record.line:,}; {advice}."
@@ -407,7 +407,7 @@ def open_text(
 
 
 def _no_rows(label: str) -> InputError:
-    return InputError(f"{label}: expected rows; got only blank lines.")
+    return InputError(f"{label}: expected rows; got only blank lines or comments.")
 
 
 def _is_prose(frame: Frame) -> bool:
@@ -437,8 +437,8 @@ def _skipped(
     if max(skip + 1, header) > len(lines):
         option = "--header" if header > skip + 1 else "--skip"
         raise InputError(
-            f"{label}: expected a line after those that {option} drops; got a file of"
-            f" {count_of(len(lines), 'line')}; drop fewer lines."
+            f"{label}: expected a line after those skipped by {option}; got a file of"
+            f" {count_of(len(lines), 'line')}; give {option} a smaller number."
         )
     notes = []
     # Excel accepts and can write a first line that declares the separator.
@@ -484,7 +484,7 @@ def _beginning(lines: Sequence[str], skip: int) -> list[str]:
 def _with_width(table: TextTable, records: list[Record]) -> TextTable:
     """Return the table with its width set to the number of cells in most records.
 
-    If the last cell is always empty, it is not counted: the lines then end with a separator.
+    If the last cell of all lines is empty, it is not counted, since lines end with a separator.
     """
     plain = [
         record
@@ -518,7 +518,7 @@ def _without_blank_end(table: TextTable) -> TextTable:
 
 
 def _without_texts_at_end(table: TextTable) -> TextTable:
-    """Return the table without the lines of text, if few, that follow a blank line at its end."""
+    """Return the table without a few lines of text that follow a blank line at its end."""
     end = table.last
     start = end
     while start > table.first and not _is_blank(table.lines[start - 1]):
@@ -539,9 +539,9 @@ def _without_texts_at_end(table: TextTable) -> TextTable:
 def _without_notes_behind(table: TextTable, rows: list[Record]) -> TextTable:
     """Return the table without texts directly after the last row, such as the name of a source.
 
-    The lines are examined from the last line upwards. In such a line, only the first cell is
-    filled; it has several words, and does not occur in the rows above. Possible comments are kept
-    here, and removed when rows are read.
+    The lines are examined from the last line upwards. In a line of such a text, only the first cell
+    is filled; the cell has several words, and does not occur in the rows above. Possible comments
+    are kept here, and removed when rows are read.
     """
     others = [row.cells for row in rows[1:] if row.line <= table.last - MOST_LINES_BEHIND]
     # In a single column, a text is a cell and an empty line is a missing cell.

@@ -61,8 +61,8 @@ def _separator(value: Any) -> str:
     is_mark = isinstance(mark, str) and len(mark) == 1 and not mark.isalnum()
     if not is_mark or mark in "\"'\n\r.+-\0":
         raise InputError(
-            "--separator: expected one character such as ; or |, or tab, space, comma or semicolon;"
-            f" got {_shown(value)}; give the separator between two cells."
+            "--separator: expected one character such as ; or |, or one of the words tab, space,"
+            f" comma and semicolon; got {_shown(value)}; give the separator between two cells."
         )
     return mark
 

@@ -94,7 +94,7 @@ class Key(AbstractUnmodelled):
         """Check numbers and lengths, which may come from an untrusted file."""
         super().__post_init__()
         if not -1 <= self.width <= MOST_DIGITS or abs(self.last) > LARGEST:
-            raise ValueError(f"{self.width} digits and {self.last} as the numbers of a key")
+            raise ValueError(f"a key of {self.width} digits with the last number {self.last}")
         if not all(self.signs):
             raise ValueError("a position without characters in a key")
 
@@ -140,8 +140,8 @@ class Key(AbstractUnmodelled):
         if len(set(map(len, cells))) > 1 or len(cells[0]) < SHORTEST:
             return None
         signs = tuple(_alphabet(set(place), len(cells)) for place in zip(*cells, strict=True))
-        # The birthday problem: if 2n keys are drawn from equally probable keys, two of them are
-        # equal with a probability of about (2n)² / (2 · number of keys).
+        # The birthday problem: among n known and n new keys, drawn from equally probable ones, two
+        # are equal with a probability of about (2n)² / (2 · number of possible keys).
         log_names = float(sum(np.log(len(alphabet)) for alphabet in signs if alphabet))
         is_large = log_names > np.log(2.0 * len(cells) ** 2 / MOST_ALIKE)
         has_digits = any(set(alphabet) & set(string.digits) for alphabet in signs)

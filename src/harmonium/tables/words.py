@@ -37,11 +37,11 @@ class Words(AbstractPart):
         """Check the value of `unseen`."""
         super().__post_init__()
         if self.unseen not in UNSEEN:
-            raise ValueError(f"unseen is one of {', '.join(UNSEEN)}; got {self.unseen!r}")
+            raise ValueError(f"{self.unseen!r} as unseen, which is one of {', '.join(UNSEEN)}")
 
     @classmethod
     def of(cls, raw: RawColumn, name: str) -> Words:
-        """Determine the categories of a column, at most `MOST_WORDS`."""
+        """Determine the categories of a column, of which there are at most `MOST_WORDS`."""
         counts = Counter(word for word in words_of(raw) if word is not None)
         others = None
         if len(counts) > MOST_WORDS:
@@ -93,7 +93,7 @@ class Words(AbstractPart):
                 known = "the only category"
             raise InputError(
                 f"{label}: column {self.name!r}: expected {known}; got {str(words[row])[:40]!r} in"
-                f" row {row + 1}; correct it, or leave the cell empty; known are {self.summary}."
+                f" row {row + 1}; correct it, or leave the cell empty; known: {self.summary}."
             )
         return codes
 
@@ -112,8 +112,9 @@ class Words(AbstractPart):
         """Parse one word, ignoring case if that is unambiguous, and return it as a column.
 
         Raises:
-            ValueError: the word is unknown and does not count as a rare word (if it were encoded as
-                a missing cell, it would impose no condition), or the text is a range.
+            ValueError: the word is unknown and does not count as a rare word, or the text is a
+                range. An unknown word is an error even if `unseen` is "missing", since a missing
+                cell would impose no condition.
         """
         known = [*self.words, *(self.others or ())]
         alike = [word for word in known if word.lower() == text.lower()]
@@ -141,7 +142,7 @@ class Words(AbstractPart):
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Decode codes into words; a rare word is drawn with its observed frequency."""
-        # The second state of a single word never occurs, and represents the same word.
+        # If there is only one word, a second state never occurs, and represents it as well.
         words = np.array([*self.words, *self.words[-1:] * (self.states - len(self.words))], object)
         cells = words[codes.astype(int)]
         if self.others:

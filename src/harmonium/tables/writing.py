@@ -31,7 +31,7 @@ class TextStyle(NamedTuple):
     Attributes:
         mark: the byte order mark.
         line_end: the line ending.
-        names_are_quoted: whether the names are in quotes.
+        names_are_quoted: whether the column names are in quotes.
         quoted: the indices of columns whose cells are in quotes.
         is_guarded: whether cells that a spreadsheet would run as formulas are escaped, as by
             `guarded`.
@@ -88,7 +88,7 @@ class TextStyle(NamedTuple):
             is_quoted = place in self.quoted
             if are_names:
                 is_quoted = self.names_are_quoted
-            # A missing cell is not quoted: some programs would read "" as an empty word.
+            # A missing cell is not quoted, since some programs would read "" as an empty word.
             if special.search(cell) or (is_quoted and cell):
                 cell = f'"{cell.replace(chr(34), chr(34) * 2)}"'
             parts.append(cell)

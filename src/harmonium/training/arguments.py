@@ -47,7 +47,7 @@ MOST_UPDATES = 40_000
 FEWEST_EPOCHS = 20
 MANY_EPOCHS = 1_000
 FEW_WEIGHTS = 2**16
-MOST_COMPLETED = 2**26  # largest number of stored entries of completed rows
+MOST_COMPLETED = 2**26  # the most entries of completed rows that are kept between epochs
 Rows = Dataset | Stream
 
 
@@ -59,7 +59,7 @@ class Plan(NamedTuple):
     optimizer: Any
     per_epoch: int
     total: int
-    auto_strength: float  # initial strength of an "auto" penalty, by the number of rows; else 0
+    auto_strength: float  # first strength of an "auto" penalty, set by the number of rows; else 0
     layer: AbstractLayer  # the visible layer
     may_slow: bool = False  # whether a run that diverges restarts at a lower rate
     may_stop: bool = False  # whether cross-validation may end the run before its last update
@@ -129,7 +129,7 @@ def plan_run(
 
 
 def _check_lengths(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> None:
-    """Raise InputError if the model needs row lengths, and they are unknown or not preserved."""
+    """Raise InputError if the model needs each row's length, and it is unknown or would change."""
     check_lengths_known(rbm, dataset.missing)
     if takes_lengths(rbm.visible) and not gradient.about.keeps_given:
         raise InputError(
@@ -140,10 +140,10 @@ def _check_lengths(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> None:
 
 
 def _given_units(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> AbstractGradient:
-    """Return the method for log p(y | u) in place of PCD or of the exact gradient.
+    """Return the method for targets given the other units, in place of CD, PCD or "exact".
 
     Raises:
-        InputError: another method was chosen, which would model the given units too.
+        InputError: another method was chosen, which would model the other units too.
     """
     about = gradient.about
     if about.is_exact:
@@ -163,8 +163,8 @@ def _given_units(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> Abstrac
 def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> AbstractGradient:
     """Return the gradient method wrapped so that it can learn from rows with missing values.
 
-    Missing values are summed out rather than sampled only if that costs no more than one sweep over
-    the rows. Sampled completions of the rows are kept between epochs if they fit into memory.
+    Missing values are summed out if that costs no more than one sweep over the rows; otherwise they
+    are sampled. The sampled values are kept between epochs if they fit into memory.
     """
     most = QUICK_SUMS if gradient.about.sweeps is None else CHEAP_SUMS
     rows = padded_size(len(dataset))
@@ -177,9 +177,9 @@ def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> Abstrac
 def usual_epochs(rbm: RBM, per_epoch: int) -> int:
     """Return the default number of epochs: at least 20, and enough for 10,000 updates.
 
-    A small model trained on many rows gains from more updates, which cost little: it gets up to
-    1,000 epochs, but no more than 40,000 updates, nor more than 10,000 · 2¹⁶ updates divided by the
-    number of weights.
+    A small model trained on many rows gains from more updates, which cost little. Its default is
+    therefore up to 1,000 epochs, but no more than 40,000 updates, nor more than 10,000 · 2¹⁶
+    updates divided by the number of weights.
     """
     affordable = min(MOST_UPDATES, FEWEST_UPDATES * FEW_WEIGHTS // math.prod(rbm.weights.shape))
     updates = max(FEWEST_UPDATES, min(affordable, MANY_EPOCHS * per_epoch))
@@ -204,7 +204,7 @@ def checked_optimizer(optimizer: Any, total: int | float) -> Any:
 def _rounds(
     precision: str | None, rbm: RBM, gradient: AbstractGradient, dataset: Rows, batch: int
 ) -> bool:
-    """Return whether to multiply by W in bfloat16, allowed only if it rounds nothing but W.
+    """Return whether to multiply by W in bfloat16, which is allowed only if it rounds nothing else.
 
     Raises:
         InputError: bfloat16 was chosen, but cannot be used.
@@ -238,7 +238,7 @@ def _obstacle_to_rounding(rbm: RBM, gradient: AbstractGradient, dataset: Rows | 
         (bool(layers), f"{' and '.join(map(str, layers))} may have other values"),
         (
             dataset is not None and not dataset.is_exact_in_bfloat16,
-            "the rows contain fractions, or numbers of more than a byte",
+            "the rows contain fractions, or numbers that do not fit into a byte",
         ),
         (not multiplies_arrays(rbm.weights), "the weights are not arrays"),
         (rbm.visible.dtype != jnp.float32, f"the parameters have dtype {rbm.visible.dtype}"),
@@ -248,7 +248,7 @@ def _obstacle_to_rounding(rbm: RBM, gradient: AbstractGradient, dataset: Rows | 
 
 @functools.lru_cache(maxsize=64)
 def _with_extra_args(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
-    """Let a transformation accept extra arguments; cached, since a copy would be recompiled."""
+    """Let a transformation accept extra arguments; cached, since a copy would be compiled again."""
     takes_all = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(update).parameters.values())
     if takes_all:
         return optax.GradientTransformationExtraArgs(init, update)
@@ -293,7 +293,8 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
 
 def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     """Return the initial state, including the states of the gradient method and the optimiser."""
-    rbm = with_weights_spread(rbm, rbm.weights.shape)  # so that moments of W are spread too
+    # Before the optimiser starts, so that its arrays of the shape of W are spread too.
+    rbm = with_weights_spread(rbm, rbm.weights.shape)
     return spread(_whole_state(rbm, *_parts(plan), key=checked_key(key)), plan)
 
 
@@ -319,9 +320,9 @@ def _carried(method: Method, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -
 
 
 def continued(state: TrainState | None, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
-    """Return the state to continue from with this run's schedule, or the initial state if None.
+    """Return the given state with this run's schedule, or the initial state if it is None.
 
-    The state must match this run; `resumable` checks a state passed by a user.
+    The given state must match this run; `resumable` checks a state passed by a user.
     """
     if state is None:
         return first_state(rbm, plan, key=key)
@@ -351,7 +352,7 @@ def resumable(
     if not isinstance(state, TrainState):
         raise InputError(f"{name}: expected the `state` of a Fit; got {described(state)}.")
     like = shapes_of(_whole_state, rbm, *_parts(plan), key=checked_key(key))
-    # Records of held-out rows restart if they do not match.
+    # The results for held-out rows need not match, since the recorder can begin them anew.
     if not same_shapes(state._replace(held_out=None, folds=None), like):
         raise InputError(
             f"{name}: expected the state of a run with the same model, gradient method and"

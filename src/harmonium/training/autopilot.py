@@ -1,4 +1,4 @@
-"""A gradient method that monitors its chains and adapts the sampler before they fall behind."""
+"""A gradient method that monitors its chains and adapts its sampler if they mix too slowly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..samplers.gibbs import after_sweeps
 
 DIRECTIONS = 2  # leading directions of the weights, along which chains are monitored
 FORGOTTEN = math.exp(-2.0)  # the fraction of a correlation that remains after one relaxation time
-MOST_ACTS = 32  # changes that are recorded: arrays cannot grow in a compiled loop
+MOST_ACTS = 32  # most changes that are recorded, since arrays cannot grow in a compiled loop
 NO_CHANGE, SWEEPS, EXCHANGE, GIVEN_UP = range(4)  # kinds of changes
 LONGER = 16  # factor by which `most_sweeps` is multiplied with a ladder
 STUCK = 1e4  # relaxation time, in sweeps, above which chains count as stuck
@@ -57,9 +57,9 @@ class AutopilotState(NamedTuple):
 class Autopilot(AbstractTempering):
     r"""PCD that keeps its chains at equilibrium: `hm.fit(..., gradient="auto")`.
 
-    It starts as PCD-1 with `models · chains` chains. At every update it compares observables (the
-    free energy, and v along leading directions of the weights) of all chains before and after their
-    k sweeps. If ρ is the largest autocorrelation of these observables, the relaxation time is
+    The method starts as PCD-1 with `models · chains` chains. At every update, observables of all
+    chains (the free energy, and v along leading directions of the weights) are compared before and
+    after k sweeps. If ρ is the largest autocorrelation of these observables, the relaxation time is
 
         relaxation = −2k / log ρ   sweeps,
 
@@ -68,8 +68,8 @@ class Autopilot(AbstractTempering):
     chains are put on a ladder of temperatures, as in `Tempering`, and k may grow to sixteen times
     `most_sweeps`. On the ladder, the means of the observables over groups of chains, one chain at
     each temperature, have to decorrelate too: otherwise chains that merely take turns at
-    temperature 1 would make mixing seem faster than it is. If each chain stays in its own mode, the
-    correlation is 1. A mode that no chain has found cannot be detected.
+    temperature 1 would make mixing seem faster than it is. If each chain stays in its own mode, ρ
+    is near 1, and the slow mixing is detected; a mode that no chain has found cannot be detected.
 
     The `notes` of the `Fit` report each change and its reason, as does `harmonium train`.
 
@@ -161,7 +161,7 @@ class Autopilot(AbstractTempering):
     def _swept(self, rbm: RBM, state: AutopilotState, *, key: PRNGKeyArray) -> Any:
         """Make k Gibbs sweeps of all chains, none of which is on the ladder yet."""
         v = state.ladder.replicas.v
-        # k is usually 1: most of a block of sweeps would be computed for nothing.
+        # k is usually 1, so most of the sweeps in a longer block would be computed for nothing.
         flat = v.reshape(-1, v.shape[-1])
         moved = after_sweeps(rbm, flat, state.sweeps, key=key, turns=1)
         replicas = state.ladder.replicas._replace(v=moved.reshape(v.shape))
@@ -189,7 +189,7 @@ class Autopilot(AbstractTempering):
         after: Float[Array, "observables models columns"],
         state: AutopilotState,
     ) -> Float[Array, "2 twice_observables"]:
-        """Return moments of the observables over chains at temperature 1 and over chain groups."""
+        """Return the moments of observables over chains at temperature 1 and groups of chains."""
         weights = chains_at_end(state.ladder).weights
         flat = (len(before), -1)
         single = _weighted(before.reshape(flat), after.reshape(flat), weights)
@@ -207,7 +207,7 @@ class Autopilot(AbstractTempering):
         sweeps = jnp.where(doubles, jnp.minimum(2 * state.sweeps, most), state.sweeps)
         # Doubling the sweeps squares the correlation.
         moments = state.moments.at[0].multiply(jnp.where(doubles, correlation, 1.0))
-        # The first place stays at temperature 1, and the other models leave it one by one.
+        # The first place moves to inverse temperature 0; the others leave 1 later, one by one.
         is_first = (jnp.arange(self.models) == 0) & engages
         times = jnp.where(is_first, 0.0, state.ladder.ladder.times)
         ladder = state.ladder._replace(
@@ -261,7 +261,7 @@ def _weighted(
     after: Float[Array, "observables n"],
     weights: Float[Array, " n"],
 ) -> Float[Array, "2 observables"]:
-    """Return each observable's covariance before and after an update, and its variance."""
+    """Return each observable's covariance between before and after, and its variance."""
     first = before - (before @ weights)[:, None]
     second = after - (after @ weights)[:, None]
     return jnp.stack([(first * second) @ weights, 0.5 * (first**2 + second**2) @ weights])

@@ -52,9 +52,9 @@ def advanced(
     *,
     key: PRNGKeyArray,
 ) -> TrainState:
-    """Make updates on the first n rows until their total number is `until`; a pure function.
+    """Make updates on the first n rows until `until` updates have been made; a pure function.
 
-    It is compiled once for any number of updates, and for all n that share a `padded` dataset.
+    One program serves any number of updates, and all n whose `padded` datasets have the same size.
     Epoch e draws the order of the rows from fold_in(key_order, e), and the keys of its updates are
     split from fold_in(key_updates, e), so the result does not depend on how a run is divided into
     chunks.
@@ -63,9 +63,9 @@ def advanced(
     room = len(dataset)
     size = method.batch_size
     most = math.ceil(room / size)
-    per_epoch = -(-n // size)  # rounded up, as the other traced numbers are
+    per_epoch = -(-n // size)  # n / size, rounded up
 
-    # Both loops have traced bounds: one compilation serves every chunk, however a run is divided.
+    # The bounds of both loops are traced, so that one program serves all chunks of any length.
     def epoch(e: Array, state: TrainState) -> TrainState:
         rows_of = batches_in_order(room, n, size, key=jax.random.fold_in(key_order, e))
         # All keys of an epoch are split at once: for a small model, one split takes a tenth of an
@@ -96,9 +96,9 @@ advance = compiled(advanced)
 
 @compiled
 def _advance_one(*parts: Any, key: PRNGKeyArray) -> tuple[TrainState, Array]:
-    """Make the updates of one model as `advanced` does; also return its largest parameter.
+    """Make the updates of one model as `advanced` does; also return its largest absolute parameter.
 
-    A separate program for the largest parameter would take longer to call than to run.
+    A separate program for that parameter would take longer to call than to run.
     """
     state = advanced(*parts, key=key)
     return state, largest(state.rbm)
@@ -114,7 +114,10 @@ def _advance_all(
     keys: Array,
     weights: Array | None,
 ) -> tuple[TrainState, Array]:
-    """Make the updates of all models, whose arrays have a leading axis, as `advanced` does."""
+    """Make the updates of all models as `advanced` does, with arrays stacked along the first axis.
+
+    Also return the largest absolute parameter of each model.
+    """
 
     def advanced_one(
         rbm: RBM, gradient: Any, optimizer: Any, key: Array, weights: Array | None
@@ -136,9 +139,9 @@ def _advance_all(
 class Models:
     """The models of a run, whose states are stacked in one pytree and advanced together.
 
-    A single model has a program of its own. The arrays of several models have a leading axis, and
-    one program serves them all, since, for a small model, calling a program takes longer than its
-    matrix products.
+    A single model has a program of its own. Several models are stacked along the first axis of
+    their arrays, so that one program serves them all: for a small model, calling a program takes
+    longer than computing its matrix products.
 
     Args:
         plan: the fixed parts of the run.
@@ -151,7 +154,7 @@ class Models:
         self.method = plan.method
         self.key = keys[0]
         rows = plan.rows
-        if self.count > 1:  # for one, no program is compiled to make an array of keys
+        if self.count > 1:  # stacking the key of one model would only compile another program
             self.key = jnp.stack(list(keys))
             rows = plan.dataset
         self.windows = rows.windows(plan.method.batch_size, key=keys[0], end=plan.total)
@@ -278,7 +281,7 @@ def _update_ratio(before: RBM, after: RBM) -> Array:
 
 
 def growth_limit(before: Any) -> Any:
-    """Return the size at which parameters count as diverged, given the largest one beforehand."""
+    """Return the size at which parameters count as diverged, given their largest size before."""
     return GROWTH_LIMIT * np.maximum(1.0, np.asarray(before, np.float64))
 
 

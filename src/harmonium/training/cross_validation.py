@@ -2,11 +2,11 @@
 
 If a data set has a few hundred rows, a held-out tenth has too few rows to base a decision on and
 too many to withhold from training. Four models are therefore trained side by side in one compiled
-loop, each with another quarter of the rows held out. The models follow the schedule of the first
-half of the run. At each record, they are scored on their held-out rows. Once the mean of the four
-scores falls, the models are overfitting, and the penalty is raised from then on. The record with
-the best score determines where to stop. The run itself is then trained on all rows, with the same
-penalties.
+loop, each with a different quarter of the rows held out. The models follow the schedule of the
+first half of the run. At each record, they are scored on their held-out rows. Whenever the mean of
+the four scores is below its highest value so far, the models are overfitting, and the penalty is
+raised. The run itself then trains a model on all rows, with the same penalties, and stops at the
+record at which the mean score was highest.
 
 The score is the log-likelihood, with log Z tracked for each model as in a run with held-out rows.
 For complete rows of discrete visible units that are independent given h, the score is the
@@ -47,7 +47,7 @@ from .tracking import TOLERANCE, Tracker
 FOLDS = 4
 RISE = 1.25  # factor on the penalty at each record while the score is worse than before
 CHAINS = 200  # number of chains of each fold; fewer than in a run, as four models share the time
-PART = 0.5  # fraction of the run's updates; until then the default rate is constant
+PART = 0.5  # fraction of the run's updates that the models make; the default rate falls later
 FIRST_RECORD = 10  # the update of the first record; later records follow at equal ratios
 RECORDS = 24  # number of records, equal for all runs, so that states have one shape
 CROSS_VALIDATION = 4  # folded into a run's key, whose parts 0 to 3 are used otherwise
@@ -59,9 +59,9 @@ class CrossValidated(NamedTuple):
     Attributes:
         updates: update counts of the records.
         strengths: strengths of the penalty from each record onwards.
-        scores: scores of unseen rows: mean log-likelihoods, or pseudo-log-likelihoods for complete
-            rows of discrete units, in nats per row.
-        stderr: standard error of the best score over rows.
+        scores: the mean log-likelihoods of unseen rows, or their mean pseudo-log-likelihoods if the
+            rows are complete and the units discrete, in nats per row.
+        stderr: standard error of the best score, from the variance over rows.
         of_rows: the scores of the rows at the best record, under the models that had not seen them;
             0 if unknown. The array is as long as the largest data set that is cross-validated.
         independent: the score of the model of the visible units alone, without hidden units.
@@ -89,7 +89,7 @@ class CrossValidated(NamedTuple):
 
     @property
     def prefers_units_alone(self) -> bool:
-        """Whether the visible units alone score better than the models at any record."""
+        """Whether the visible units alone score better than the models at their best record."""
         is_known = bool(np.isfinite(self.score))
         return is_known and self.score < float(self.independent) - TOLERANCE
 
@@ -132,8 +132,8 @@ def is_for(plan: Plan) -> bool:
 def has_pseudo_likelihood(plan: Plan) -> bool:
     """Return whether rows are scored by their pseudo-log-likelihood.
 
-    Dependent units are excluded, since they predict one another whatever the model: if one of
-    several mutually exclusive columns is 1, all others are 0.
+    Rows of dependent units are not, since such units predict one another under any model: if one
+    of several mutually exclusive columns is 1, all others are 0.
     """
     is_discrete = plan.layer.n_states is not None
     return is_discrete and has_independent_units(plan.layer) and not plan.rows.missing
@@ -146,7 +146,7 @@ def records_of(plan: Plan) -> list[int]:
 
 
 def unknown() -> CrossValidated:
-    """Return empty results of the same structure as the results of `cross_validate`."""
+    """Return placeholders with the same structure as the results of `cross_validate`."""
     real = jnp.zeros(RECORDS)
     whole = jnp.zeros(RECORDS, jnp.int32)
     of_rows = jnp.zeros(FEW_ROWS)
@@ -198,8 +198,8 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
     place = int(scores.argmax())
     best = records[place]
     # If all later scores are unknown, the models improved for as long as they were tracked: for 124
-    # rows of 512 columns, the last known score was after 195 updates, 80 nats below the end of the
-    # run.
+    # rows of 512 columns, the last known score was that of update 195, and was 80 nats below the
+    # score at the end of the run.
     is_last_known = not has_diverged and not np.isfinite(scores[place + 1 :]).any()
     if is_last_known or not np.isfinite(scores[place]):
         best = -1
@@ -231,7 +231,7 @@ class _Measured(NamedTuple):
 
     Attributes:
         score: the mean score, in nats; NaN if unknown.
-        variance: the variance of that mean.
+        variance: the squared standard error of the mean score.
         of_rows: the score of each row; 0 if unknown, as for rows with missing values.
     """
 
@@ -303,7 +303,7 @@ def _plan(rbm: RBM, plan: Plan) -> Plan:
 
 
 def _weights(n: int, fold: np.ndarray) -> np.ndarray:
-    """Return sample weights of mean 1 that are 0 for the rows of a fold."""
+    """Return sample weights of mean 1 that are 0 for the rows held out in a fold."""
     weights = np.ones(n)
     weights[fold] = 0.0
     return weights * (n / weights.sum())

@@ -19,10 +19,10 @@ from .penalties import next_strength, size_of_weights
 from .selection import Choice, chosen, in_updates
 from .tracking import TOLERANCE, HeldOut, Tracker, scored
 
-# A fraction of the log-likelihood gained over independent units. On nine data sets, training rows
-# lost at most 1.2 % of this gain during a run (on two more sets they gained hardly anything, and
-# lost 0.01 nats); when PCD failed (births, ten columns), they lost 9 % of the gain at first and
-# later all of it.
+# The largest loss that is tolerated, as a fraction of the log-likelihood that training rows gained
+# over independent units. On nine data sets, they lost at most 1.2 % of this gain during a run. (On
+# two more sets, they gained hardly anything, and lost 0.01 nats.) When PCD failed on ten columns of
+# births, they lost 9 % of the gain at first and later all of it.
 FALLEN = 0.05
 ROWS_OF_BASE = 10_000  # number of training rows to which dependent units are fitted
 
@@ -31,7 +31,7 @@ class Judge:
     """Measurements of averaged models at records, and decisions based on held-out rows.
 
     Attributes:
-        monitors: the monitors, which measure models.
+        monitors: measures models on the same few rows each time.
         tracker: the tracker of log Z; None if it is not tracked.
         held_out: the tracked log Z and the best models so far; None if log Z is not tracked.
     """
@@ -43,7 +43,7 @@ class Judge:
             start: the model before the first update.
             rows: the rows to train on.
             held_out: the rows held out, if there are any.
-            prior: strength of an automatic penalty, from the number of rows alone.
+            prior: the strength of an automatic penalty that the number of rows alone determines.
         """
         self.start = start
         self.monitors = Monitors(start, rows, held_out)
@@ -57,7 +57,7 @@ class Judge:
         self.held_out: HeldOut | None = None
 
     def begin(self, tracker: Tracker, known: HeldOut | None = None) -> None:
-        """Continue from the stored log Z, or start afresh if it was stored for other rows."""
+        """Continue from a stored log Z if there is one that fits this run, else start afresh."""
         self.tracker = tracker
         if known is None or not tracker.continues(known):
             known = tracker.begin()
@@ -86,13 +86,13 @@ class Judge:
         """Return whether training rows have lost much of their earlier log-likelihood.
 
         A penalty, or rounding errors in log Z, lower this log-likelihood only a little; chains that
-        lag behind the model can undo its entire increase. For the best model, only the
-        log-likelihood of held-out rows is stored, which overfitting lowers too; the gap between
-        training and held-out rows is therefore added.
+        lag behind the model can undo its entire increase. For the best model so far, only the
+        log-likelihood of held-out rows is stored, which overfitting lowers too. The gap between
+        training and held-out rows is therefore added to it.
 
         Args:
-            statistics: the statistics of the averaged model.
-            likelihood: the log-likelihood of this model; `measure` returns both.
+            statistics: the statistics of the averaged model, from `measure`.
+            likelihood: the log-likelihood of this model, from `measure`.
         """
         if self.held_out is None or not likelihood:
             return False

@@ -38,12 +38,12 @@ from .selection import PoorModelWarning
 from .state import Fit, Report, TrainState
 
 Callback = Callable[[Report], Any]
-SLOWER = 4.0  # a run that diverges restarts at a quarter of its rate,
-SLOWEST = 1024.0  # down to this fraction of the usual one: five times
+SLOWER = 4.0  # the rate of a run that diverges is divided by this number for a restart
+SLOWEST = 1024.0  # the lowest rate, after five restarts, is the usual rate divided by this number
 # The usual rate is safe on all data sets that were tried, and is a quarter of the best rate for
 # most of them. So a run that tracks held-out rows first tries this multiple of the usual rate.
 FASTER = SLOWER
-NO_TIME = -1.0  # seconds of the run so far, of which pseudo-likelihoods may take a small part
+NO_TIME = -1.0  # given as the duration of a run so that no time is left for pseudo-likelihoods
 
 
 def fit(
@@ -70,18 +70,18 @@ def fit(
     to 0.4 for more than 64 visible 0/1 units, less if the units of both layers have large
     variances), and falls to zero over the second half of the run. If the run diverges, it is
     restarted at a quarter of the rate, up to five times. If the model is chosen by validation rows,
-    four times this rate is tried first: the run is restarted at the usual rate if the
-    log-likelihood of these rows cannot be tracked at a record, and at a lower rate if the training
-    rows lose a twentieth of the log-likelihood that they had gained. The result is an average of
-    the parameters over the last part of the run.
+    four times the usual rate is tried first. The run is then restarted at the usual rate if the
+    log-likelihood of these rows cannot be tracked at a record, and at a quarter of its rate if the
+    training rows lose a twentieth of the log-likelihood that they had gained. The result is an
+    average of the parameters over the last part of the run.
 
     If neither `epochs` nor `optimizer` is given, overfitting is limited in two ways. The recipe has
     a penalty on large weights (`hm.Huber`), whose strength is set by the number of rows and then,
     if there are validation rows, by the free-energy gap. And if there are validation rows, `fit`
     returns the model of the record at which their log-likelihood was highest.
 
-    The result depends only on the arguments: the same random numbers are drawn, however often a run
-    is interrupted and resumed.
+    The result depends only on the arguments, since the same random numbers are drawn however often
+    a run is interrupted and resumed.
 
     Rows may have missing values, given as NaN. The gradient method is then wrapped in `Marginal`,
     so that the model learns from the observed units of each row, with the missing units summed out.
@@ -101,19 +101,20 @@ def fit(
         epochs: the number of passes over the data after which the run ends, counted from the first
             update even if the run is resumed.
         batch_size: rows in an update, 200 if None; all rows if there are fewer.
-        precision: "float32", or "bfloat16" for products with W rounded to bfloat16, which are exact
-            for states of small whole numbers: chains and gradient use the rounded weights, and
-            steps and averages are float32. If None, bfloat16 is used if the layers, the rows and
-            the method allow it, the model is not small, and bfloat16 is measured to be faster on
-            this device (`precision_timing`). A key gives the same model only at the same precision.
+        precision: "float32", or "bfloat16" for products with W rounded to bfloat16, in which only
+            W is rounded if the states are small whole numbers. The chains and the gradient then use
+            the rounded weights; steps and averages are in float32. If None, bfloat16 is used if the
+            layers, the rows and the method allow it, the model is not small, and bfloat16 is
+            measured to be faster on this device (`precision_timing`). A key gives the same model
+            only at the same precision.
         validation: held-out rows. They are compared with the training rows in the history, and
             determine the strength of an automatic penalty and the choice of the model.
         keep: "best" for the model of the record at which the log-likelihood of the validation rows
-            was highest, "last" for the model at the end. If None, "best" if there are validation
-            rows and neither `epochs` nor `optimizer` is given.
+            was highest, "last" for the model at the end. None means "best" if there are validation
+            rows and neither `epochs` nor `optimizer` is given, else "last".
         callbacks: functions that are called with a `Report` after each chunk of updates. The run
-            stops if a callback returns True; if this callback has a `reason`, as `EarlyStopping`
-            has, the message of the `Fit` includes the reason.
+            stops if a callback returns True; if this callback has an attribute `reason`, as
+            `EarlyStopping` has, the message of the `Fit` includes the reason.
         state: a state to continue from. The run keeps the learning rate with which it started,
             whatever the rate of `optimizer`; the schedule is adjusted to the length of this run. To
             continue in another process, also pass the `precision` given in the notes of the `Fit`.
@@ -123,9 +124,10 @@ def fit(
 
     Returns:
         A `Fit`: the averaged model, the history of measurements, the state to continue from, and a
-        message. If the run diverges at a rate that was given, or repeatedly, the model is the last
-        finite one, with a `DivergenceWarning`. If the model is worse than independent units, or its
-        means are far from the means of the rows, the notes say so, with a `PoorModelWarning`.
+        message. If the run diverges at a rate that was given, or after every restart, the model is
+        the last finite one, and a `DivergenceWarning` is issued. If the model is worse than
+        independent units, or its means are far from the means of the rows, the notes say so, and a
+        `PoorModelWarning` is issued.
 
     Raises:
         InputError: an argument is invalid, or the data are outside the visible layer's domain.
@@ -163,9 +165,9 @@ def run_plan(
 ) -> Fit:
     """Train as `fit` does, with arguments checked by `plan_run`, from a state that matches them.
 
-    If `track` is True, the history includes the log-likelihood even without validation rows (then
-    of the training rows). If `history` is False, only the records on which the run bases a decision
-    are made.
+    If `track` is True, the history includes the log-likelihood even if there are no validation
+    rows; it is then the log-likelihood of the training rows. If `history` is False, only the
+    records on which the run bases a decision are made.
     """
     held_out = None
     if validation is not None:
@@ -183,7 +185,7 @@ def run_plan(
 
 
 def _report_of_one(report: Report) -> Report:
-    """Return the report that callbacks receive from a run of one model, without lists."""
+    """Return the report of a run of one model with this model and its state in place of lists."""
     return report._replace(rbm=report.rbm[0], state=report.state[0])
 
 
@@ -228,8 +230,8 @@ def fit_ensemble(
         keys: a JAX random key for each model, as `jax.random.split` returns them.
         weights: sample weights, shape (n,).
         gradient: as in `fit`, for all models.
-        optimizer: as in `fit`; or a list, one for each model, of recipes that differ only in their
-            rates.
+        optimizer: as in `fit`; or a list with a recipe for each model, which may differ only in
+            their rates.
         epochs: as in `fit`.
         batch_size: as in `fit`.
         precision: as in `fit`.
@@ -342,17 +344,18 @@ def run_ensemble(
         keys: a random key for each model.
         callbacks: as in `fit_ensemble`.
         recorders: the recorders, which measure each model during the run and make decisions, as in
-            `fit`. The run then ends when a model diverges, with the states before that.
+            `fit`. If these make records, the run ends when a model diverges, with the states from
+            before the divergence.
     """
     recorders = recorders or [Recorder(plan)] * len(states)
     return Run(plan, Models(plan, list(keys)), recorders, callbacks).fits(states)
 
 
 def _with_record(fit: Fit, plan: Plan, monitors: Monitors) -> Fit:
-    """Return a `Fit` with one record, made at the end, without measurements after a divergence.
+    """Return a `Fit` with one record, made at the end; it has no measurements after a divergence.
 
-    The record has no pseudo-log-likelihood: for a hundred models, it would take as long as all
-    else.
+    The record has no pseudo-log-likelihood, since this would take as long as all else for a hundred
+    models.
     """
     updates = int(fit.state.updates)
     record = {"update": updates, "epoch": updates / plan.per_epoch}
@@ -378,12 +381,12 @@ class Run:
         updates_of: the number of updates that each model has made; smaller if it has diverged.
         is_moving: whether each model is still trained: False for one that has diverged.
         is_over: whether the run has reached its end, or was stopped.
-        stopper: the callback that has stopped the run.
+        stopper: the callback that has stopped the run; None if none has.
         histories: the records of each model.
         began: the time at which the run began, in seconds.
-        first: returns the states before the first update, to restart from; None if the learning
-            rate was given.
-        rate: the learning rate of all models, if it was not given.
+        first: a function that returns the states before the first update, to restart from; None if
+            the learning rate was given.
+        rate: the learning rate of all models; 0 if it was given.
         usual_rate: the default rate.
     """
 
@@ -468,8 +471,8 @@ class Run:
         """Choose how to continue after a chunk in which parameters grew without bound.
 
         A run whose learning rate was not given restarts at a lower rate. Otherwise the models that
-        diverged keep their states from before the chunk; the other models continue if there are no
-        measurements, else the run ends.
+        diverged keep their states from before the chunk; the run then ends if it makes records,
+        and otherwise goes on with the other models.
         """
         if self._begins_again():
             return
@@ -617,12 +620,12 @@ class Run:
             )
         elif self.recorders[0].follows:
             why = (
-                f"at higher ones, from {FASTER * self.usual_rate:.2g}, the run diverged, or the"
-                " log-likelihood of held-out rows could not be tracked, or training rows"
-                " lost log-likelihood"
+                f"at higher rates, the first of which was {FASTER * self.usual_rate:.2g}, the run"
+                " diverged, or the log-likelihood of held-out rows could not be tracked, or that of"
+                " training rows fell"
             )
         elif self.rate < 0.99 * self.usual_rate:
-            why = f"the run diverged at higher ones, from {self.usual_rate:.2g}"
+            why = f"the run diverged at higher rates, the first of which was {self.usual_rate:.2g}"
         else:
             return ()
         return (f"the rate is {self.rate:.2g}: {why}",)
@@ -631,7 +634,7 @@ class Run:
 def _first_states(
     plan: Plan, recorders: Sequence[Recorder]
 ) -> Callable[[], list[TrainState]] | None:
-    """Return a function that makes the initial states for a restart; None if it cannot restart."""
+    """Return a function that makes the states for a restart; None if no restart is possible."""
     starts = [(recorder.judge.start, recorder.key) for recorder in recorders if recorder.judge]
     if not plan.may_slow or not starts:
         return None

@@ -44,7 +44,7 @@ WORK = 2**32  # rows × visible columns × hidden columns: about 0.1 s on two co
 DRAWING = 512  # drawing a column takes as long as this many multiplications
 PSEUDO_WORK = 2**23  # takes less than 0.1 s
 FILLING_SWEEPS = 10  # sweeps that fill in missing values, with the observed units clamped
-# Of annealing for each row with missing values: rough, since there are many records; see `ROUGH`.
+# For annealing the missing values of each row; few, since there are many records; see `ROUGH`.
 CHAINS = 8
 STEPS = 8
 MOST_ENTRIES = 2**23  # largest array in a sum over missing values, for all rows
@@ -52,7 +52,7 @@ FRACTION_OF_TIME = 0.02  # fraction of a run that pseudo-likelihoods may take
 
 
 class RowStatistics(NamedTuple):
-    """Means, variances and a covariance over rows.
+    """Statistics of a model over rows: of its free energy F, and of F of independent units.
 
     Attributes:
         energy: ⟨F⟩, nats.
@@ -62,10 +62,10 @@ class RowStatistics(NamedTuple):
         covariance: the covariance over rows of F and F of independent units.
         effective_size: the effective number of rows.
         reconstruction: the mean of `reconstruction_errors`.
-        half_width: the possible error of ⟨F⟩ if missing units were sampled and not summed out; ∞ if
-            ⟨F⟩ is too imprecise to base a choice on.
+        half_width: the possible error of ⟨F⟩, 0 unless missing units were sampled; ∞ if ⟨F⟩ is too
+            imprecise to base a choice on.
         least: a lower bound on log Z, since no state has a probability above 1: the largest −F(v)
-            of discrete units, or −F(h) of h given a row; −∞ if neither layer is discrete.
+            of the rows, or −F(h) of h given a row, if the layer is discrete; −∞ if neither is.
     """
 
     energy: float
@@ -121,7 +121,7 @@ class Monitors:
         ]
 
     def bounds(self, statistics: list[RowStatistics]) -> tuple[float, float]:
-        """Return a certain lower bound and a plausible upper bound on log Z, for `Tracker.track`.
+        """Return a strict lower bound and a plausible upper bound on log Z, for `Tracker.track`.
 
         If log Z were above the upper bound, the rows would have a lower likelihood than under
         independent units, which hardly ever happens in training. The upper bound is NaN if ⟨F⟩ is
@@ -133,7 +133,7 @@ class Monitors:
         return least, -last.energy_to_choose_by - independent
 
     def measured_to_choose_by(self, rbm: RBM) -> tuple[float, float]:
-        """Return ⟨F⟩ of held-out rows, NaN if too imprecise, and a certain lower bound on log Z."""
+        """Return ⟨F⟩ of held-out rows, NaN if too imprecise, and a strict lower bound on log Z."""
         statistics = self.measured(rbm)
         return statistics[-1].energy_to_choose_by, self.bounds(statistics)[0]
 
@@ -162,7 +162,7 @@ class Monitors:
         return {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
 
     def _pseudo_log_likelihood(self, rbm: RBM) -> float:
-        """Return the mean over a few rows; the first call, mainly a compilation, is not timed."""
+        """Return the mean over a few rows; the first call, which compiles, is not timed."""
         is_first = self.is_first
         self.is_first = False
         started = clock()
@@ -177,7 +177,7 @@ class Monitors:
 
 
 def log_z_of_units(rbm: RBM) -> float:
-    """Return log Z of a model without weights; 0 if p(y | u) of its targets is normalised."""
+    """Return log Z of a model without weights; 0 for a model of targets given other units."""
     if is_conditional(rbm.visible):
         return 0.0
     return float(Line(rbm, rbm).log_z_of_base)
@@ -190,15 +190,15 @@ def _filled(rbm: RBM, v: Array, key: PRNGKeyArray) -> Array:
 
 
 def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, float]:
-    """Return the free-energy gap and its standard error, after a control variate reduces noise.
+    """Return the free-energy gap and its standard error, with a control variate to reduce noise.
 
-    A row that is improbable under one model tends to be improbable under all. F is therefore
-    regressed on the free energy of independent units: a control variate, since its own gap between
-    the two sets is due to chance alone.
+    A row that is improbable under one model tends to be improbable under all. The free energy is
+    therefore regressed on that of independent units, which can serve as a control variate because
+    its own gap between the two sets is due to chance alone.
 
     The rows of a small set may be similar by chance, or copies of one row. The variance of each set
     is therefore taken to be at least the pooled variance of both, and the error is widened as in
-    Student's t for the number of rows in the set.
+    Student's t for the number of rows in the smaller set.
     """
     both = (train, held_out)
     spread = sum(rows.effective_size * rows.reference_variance for rows in both)
@@ -284,16 +284,16 @@ def _measured(rbm: RBM, reference: RBM, dataset: Dataset, n: Array, key: PRNGKey
 
 
 def _error(seen: SeenEnergies, weights: Array) -> Array:
-    """Return the possible error of the mean of quick estimates; ∞ if they are too rough."""
+    """Return the possible error of the mean of estimated free energies; ∞ if it is too rough."""
     error = 2.0 * jnp.sqrt(weights**2 @ seen.variance) + 0.5 * weights @ seen.variance
-    # Chains that miss a mode have a small variance, but they dissipate work before they miss any.
+    # Chains that miss a mode may have a small variance, but they dissipate much work before that.
     return jnp.where(weights @ seen.lost > ROUGH, jnp.inf, error)
 
 
 def _energies_of_given(
     rbm: RBM, reference: RBM, cloud: Cloud, *, key: PRNGKeyArray
 ) -> tuple[Array, Array, Array]:
-    """Return F(u) of each row under both models, and the error of the mean of the first."""
+    """Return F of each row's given units under both models, and the error of its mean for `rbm`."""
     is_given = given_units(rbm.visible)
     states = jnp.where(rbm.visible.spread(is_given), cloud.states, jnp.nan)
     seen = _energies_of_seen(rbm, states, int((~is_given).sum()), key=key)
@@ -302,7 +302,7 @@ def _energies_of_given(
 
 
 def _largest(rbm: RBM, v: Array, counts: Array, *, key: PRNGKeyArray) -> Array:
-    """Return the largest −F(v) of the rows and −F(h) of h drawn given v, for discrete units."""
+    """Return the largest −F(v) of the rows, or −F(h) of h drawn given v, of discrete layers."""
     h = rbm.sample_h_from_v(v, key=key)
     bounds = [jnp.asarray(-jnp.inf)]
     for model, states in ((rbm, v), (rbm.T, h)):
@@ -312,7 +312,7 @@ def _largest(rbm: RBM, v: Array, counts: Array, *, key: PRNGKeyArray) -> Array:
 
 
 def _energies_of_seen(rbm: RBM, v: Array, missing: int, *, key: PRNGKeyArray) -> SeenEnergies:
-    """Return F(v_seen) by an exact sum or by annealing, whichever takes less work."""
+    """Return F of the observed units, by an exact sum or by annealing, whichever is less work."""
     terms = cheapest_sum(rbm, missing, QUICK_SUMS)
     if terms is None or terms.entries(rbm, len(v)) > MOST_ENTRIES:
         return seen_energies(rbm, v, CHAINS, STEPS, key=key)

@@ -42,13 +42,14 @@ def averaged(
 ) -> optax.GradientTransformationExtraArgs:
     r"""Keep an average of the parameters, without changing the updates.
 
-    After t previous updates, θ̄ ← θ̄ + (θ − θ̄)/(forgetting·t + 1). With forgetting 1 this is the
-    plain mean of all parameters so far (Polyak & Juditsky 1992), and with 0 the latest parameters;
-    with values in between, the start of the run is gradually forgotten (Shamir & Zhang 2013).
+    After t previous updates, the average of the parameters θ becomes
+    θ̄ ← θ̄ + (θ − θ̄)/(forgetting·t + 1). With forgetting 1 this is the plain mean of all parameters
+    so far (Polyak & Juditsky 1992), and with 0 the latest parameters; with values in between, the
+    start of the run is gradually forgotten (Shamir & Zhang 2013).
 
     Args:
         inner: the optimiser whose updates are applied.
-        forgetting: the coefficient in this formula, from 0 to 1.
+        forgetting: how fast early parameters are forgotten, as in the formula, from 0 to 1.
 
     Returns:
         An optimiser whose state has the average in its field `average`.
@@ -116,9 +117,9 @@ def proximal(
         optax.chain(optax.sgd(0.1), hm.training.proximal(hm.L1(0.001), rate=0.1))
 
     This transformation belongs inside `centred` and `averaged`. Several penalties act one after the
-    other; in the order L1, groups, bounds this is the proximal step of their sum (Yu 2013). With
-    momentum α, each gradient contributes 1/(1 − α) times its size in total, whereas a penalty, like
-    weight decay, acts only once.
+    other; in the order L1, group lasso, norm bound, the result equals the proximal step of their
+    sum (Yu 2013). With momentum α, each gradient contributes 1/(1 − α) times its size in total,
+    whereas a penalty, like weight decay, acts only once.
 
     Args:
         penalties: the penalties, in order.
@@ -188,20 +189,20 @@ def weights_only(rbm: RBM) -> RBM:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe for stochastic gradient ascent; call it with the number of updates of a run.
+    """A recipe for stochastic gradient ascent; a call with a number of updates gives an optimiser.
 
     A gradient passes through `sparsity`, and then, as a gradient of the centred model, through
     momentum, decay, the learning rate and the proximal steps of the penalties. The resulting
     parameters are averaged.
 
     Attributes:
-        rate: learning rate, in units of the mean gradient of a row.
+        rate: learning rate, which multiplies the gradient of the mean log-likelihood of a row.
         momentum: weight of the previous step (0 for none); for a pair (start, end), it grows from
             start to end over the first tenth of the run.
         decay: strength of the L2 penalty decay/2 · |W|² on the weights only, whose gradient is not
             subject to the momentum.
         centring: rate at which the centring offsets follow the data; None for no centring.
-        averaging: `forgetting` of the averaged model; None for no averaging.
+        averaging: the coefficient `forgetting` of `averaged`; None for no averaging.
         hold: fraction of the run at full rate, before the fall to zero; 1 for a constant rate.
         penalties: penalties on the weights, applied in this order, such as `(L1(1e-4),
             MaxNorm(5))`.

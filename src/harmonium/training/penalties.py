@@ -1,4 +1,4 @@
-"""Penalties on the weights, applied as proximal steps, which give exact zeros and bounded norms.
+"""Penalties on the weights, applied as proximal steps, which can give exact zeros or bound norms.
 
 A penalty R acts after the gradient step of size η:
 
@@ -67,8 +67,9 @@ class AbstractPenalty(ABC):
 
 @dataclass(frozen=True)
 class L1(AbstractPenalty):
-    """R = strength · Σ |W_ij|: small weights become exactly 0, large ones shrink by a constant.
+    """The penalty strength · Σ |W_ij|, which sets small weights to 0 and shrinks large ones.
 
+    Each step makes all weights smaller in size by the same amount, but not smaller than 0.
     Weights near 0 must grow against the penalty, so a strong penalty can keep a model from
     learning.
 
@@ -97,14 +98,15 @@ class L1(AbstractPenalty):
 
 @dataclass(frozen=True)
 class Huber(AbstractPenalty):
-    r"""R = strength · Σ r(W_ij): as L1 for large weights, but quadratic for small ones.
+    r"""The penalty strength · Σ r(W_ij), where r is quadratic for small weights, else linear.
 
     r(w) = w²/(2d) for |w| ≤ d, and |w| − d/2 for larger |w|, where d is the width. A weight near 0
     shrinks in proportion to its size, so weights can grow from 0, whereas L1 would hold them at 0.
 
-    With strength "auto" the run sets the strength. For n rows of 0/1 units it starts at 1/n, which
-    corresponds to a prior e^(−r(w)/b) of scale b = 1. If rows are held out, it then follows the
-    free-energy gap (`evidence_strength`). This is the penalty of the default recipe.
+    With strength "auto" the run sets the strength. For n rows of 0/1 units the strength starts at
+    1/n, which corresponds to a prior e^(−r(w)/b) of scale b = 1. If rows are held out, the strength
+    then follows the free-energy gap (`evidence_strength`). `Huber("auto")` is the penalty of the
+    default recipe.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[0.5, 2.0]], [0.0], [0.0, 0.0])
@@ -136,7 +138,10 @@ class Huber(AbstractPenalty):
         return self._factor * jnp.where(sizes <= self.width, near, sizes - self.width / 2.0).sum()
 
     def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
-        """Return W · d/(d + a) for |W| ≤ d + a, with a = step · strength, else W − a sign(W)."""
+        """Return W · d/(d + a) for |W| ≤ d + a, else W − a sign(W), where d is the width.
+
+        Here a = step · strength.
+        """
         a = step * self._factor
         near = weights * (self.width / (self.width + a))
         return jnp.where(abs(weights) <= self.width + a, near, weights - a * jnp.sign(weights))
@@ -148,7 +153,7 @@ class Huber(AbstractPenalty):
 
 @dataclass(frozen=True)
 class AbstractGroups(AbstractPenalty):
-    """A penalty on groups of weights; each is a block between some visible and some hidden units.
+    """A penalty on groups of weights, each of which joins some visible and some hidden units.
 
     `visible` and `hidden` define how the units of a layer are grouped: "each" for one group per
     unit, "all" for a single group, or a label for each unit, where units with equal labels form a
@@ -172,7 +177,7 @@ class AbstractGroups(AbstractPenalty):
                 )
 
     def totals(self, entries: Array, rbm: RBM) -> Array:
-        """Return, for each weight, the sum of entries over its group, up to broadcasting."""
+        """Return, for each weight, the sum of `entries` over its group, up to broadcasting."""
         visible, hidden = self.grouping
         return _total(_total(entries.T, rbm.visible, visible).T, rbm.hidden, hidden)
 
@@ -186,7 +191,7 @@ class AbstractGroups(AbstractPenalty):
 
 @dataclass(frozen=True)
 class GroupLasso(AbstractGroups):
-    """R = strength · Σ_g √n_g |W_g|: groups of n_g weights become 0 as a whole.
+    """The penalty strength · Σ_g √n_g |W_g|, which sets groups of n_g weights to 0 as a whole.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[3.0, 0.3], [4.0, 0.4]], [0.0, 0.0], [0.0, 0.0])
@@ -210,7 +215,7 @@ class GroupLasso(AbstractGroups):
         return self.visible, self.hidden
 
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
-        """Return strength · Σ_g √n_g |W_g|, computed from equal shares of a group's weights."""
+        """Return strength · Σ_g √n_g |W_g|, of which each weight of a group adds an equal part."""
         norms = jnp.sqrt(self.totals(weights**2, rbm))
         return (
             self.strength * jnp.broadcast_to(norms / jnp.sqrt(self.sizes(rbm)), weights.shape).sum()
@@ -225,11 +230,11 @@ class GroupLasso(AbstractGroups):
 
 @dataclass(frozen=True)
 class SquaredL1(AbstractGroups):
-    """R = strength/2 · Σ_j (Σ_i |W_ij|)²: favours hidden units j that are similarly sparse.
+    """The penalty strength/2 · Σ_j (Σ_i |W_ij|)², which makes hidden units j similarly sparse.
 
     Each weight is pulled to 0 as by L1, but with a force proportional to Σ|W| of its hidden unit.
-    Units with large weights thus become sparse, and weak units can grow, whereas L1 would set their
-    weights to zero.
+    Units with large weights thus become sparse, and units with small weights can grow, whereas L1
+    would set these weights to 0.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, 0.5], [1.0, 0.5]], [0.0, 0.0], [0.0, 0.0])
@@ -259,9 +264,9 @@ class SquaredL1(AbstractGroups):
     def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
         """Return each unit's weights soft-thresholded at a·S, with a = step · strength.
 
-        S is Σ|W| after the step. It solves S = Σ max(|W| − aS, 0), whose right side is convex in S:
-        Newton's method from 0, S ← Σ_k |W_k| / (1 + a·K) over the K weights above aS, increases to
-        the solution in a few steps.
+        S is Σ|W| after the step, and solves S = Σ max(|W| − aS, 0). Since the right side is convex
+        in S, Newton's method increases from S = 0 to the solution in a few steps: each sets S to
+        Σ_k |W_k| / (1 + a·K), summed over the K weights above aS.
         """
         a = step * self.strength
         sizes = abs(weights)
@@ -322,7 +327,7 @@ class MaxNorm(AbstractGroups):
 
 @compiled
 def size_of_weights(rbm: RBM) -> Float[Array, ""]:
-    """Return R(W) of `Huber` at strength 1 and the default width d, at least d/2 per weight.
+    """Return R(W) of `Huber` at strength 1 and the default width d, but at least d/2 per weight.
 
     The result is at least R(W) of weights that are all of size d. As W goes to 0, the part of the
     free-energy gap that is due to chance decreases in proportion to W, but R(W) in proportion to
@@ -401,7 +406,7 @@ def _check_grouping(name: str, grouping: tuple[Members, Members]) -> None:
 
 # ------------------------------------------------ strengths that the run sets
 
-LARGEST_FACTOR = 100.0  # largest strength set by the free-energy gap, relative to the prior one
+LARGEST_FACTOR = 100.0  # largest strength that the gap can set, as a multiple of the prior strength
 
 
 class PenaltyState(NamedTuple):
@@ -417,8 +422,9 @@ class PenaltyState(NamedTuple):
 def prior_strength(rbm: RBM, rows: float) -> float:
     """Return the strength of a prior on the weights for this many rows: s_v s_h / n.
 
-    Here s is twice the standard deviation of a unit without bias, averaged over the layer: 1 for
-    0/1 units and 2 for ±1 units, so that the penalty is the same in both codings.
+    Here n is the number of rows, and s is twice the standard deviation of a unit without bias,
+    averaged over the visible (s_v) or hidden layer (s_h): 1 for 0/1 units and 2 for ±1 units, so
+    that the penalty is the same in both codings.
     """
     return float(_spreads(rbm)) / rows
 
@@ -434,10 +440,10 @@ def _spreads(rbm: RBM) -> Float[Array, ""]:
 def evidence_strength(gap: float, stderr: float, size: float) -> float:
     """Return the strength that a free-energy gap calls for: (gap − stderr) / R(W).
 
-    For a model with γ well-determined parameters the gap between training and held-out rows is
-    about γ/n nats, and the scale b of a prior e^(−R(W)/b) that maximises the evidence is R(W)/γ. So
-    1/(b n) = gap / R(W). A standard error is subtracted, so that chance alone does not call for a
-    penalty.
+    For a model with γ well-determined parameters and n training rows, the gap between training and
+    held-out rows is about γ/n nats, and the scale b of a prior e^(−R(W)/b) that maximises the
+    evidence is R(W)/γ. The strength of this prior is therefore 1/(b n) = gap / R(W). A standard
+    error is subtracted, so that chance alone does not call for a penalty.
 
     Args:
         gap: mean free energy of held-out rows minus mean free energy of training rows, nats.

@@ -1,4 +1,4 @@
-"""Learning from a stream of rows: `partial_fit`, and the plan that similar portions share."""
+"""Learning from a stream of rows: `partial_fit`, and the plan that portions of one shape share."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ def partial_fit(
     be of any size. Since the length of a stream is unknown, the learning rate is constant.
 
     Args:
-        rbm: the model to start from, or the model of the state.
+        rbm: the model to start from or, with `state`, the model after the previous portion.
         data: rows in the user's coding, shape (n, visible units), or a `Dataset`.
         key: a JAX random key, a new one for each portion.
-        weights: sample weights, shape (n,), relative to one another within the portion.
+        weights: sample weights, shape (n,); only their ratios within the portion matter.
         gradient: as in `fit`.
         optimizer: as in `fit`; a function of the number of updates is called with ∞.
         batch_size: rows in an update; all rows of the portion if there are fewer.
         precision: as in `fit`.
-        state: the state after the previous portion.
+        state: the state after the previous portion; None for the first portion.
 
     Returns:
         A `Fit` with the model and the state to continue from. If the model diverges, a
@@ -106,7 +106,7 @@ class Portions:
 
     Args:
         rbm: the model before the first portion.
-        plan: the plan of the first portion, without an end of the run.
+        plan: the plan of the first portion, for a run without an end.
 
     Raises:
         InputError: the strength of a penalty is set by the number of rows.
@@ -135,11 +135,11 @@ class Portions:
             return first_state(self.rbm, self.plan, key=key)
         return resumable(state, self.rbm, self.plan, key=key)
 
-    # The next two are needed only if another portion follows the first one.
+    # The next two properties are needed only if another portion follows the first one.
 
     @functools.cached_property
     def is_plain(self) -> bool:
-        """Whether portions are plain rows: complete, unscaled, unweighted and not rounded."""
+        """Whether portions are plain rows: complete, unscaled and unweighted, used in float32."""
         meaning = self.first.meaning
         is_read_as_it_is = meaning.scale == 1.0 and not meaning.stochastic and not meaning.missing
         if self.first.weights is not None or not is_read_as_it_is:
@@ -172,7 +172,7 @@ class Portions:
             state: the state before the portion.
             key: a random key, or its key data.
             rows: rows for which `takes` is true; the first portion if None.
-            number: the number of the portion, if the key belongs to the whole stream.
+            number: the number of the portion if the key belongs to the whole stream, else None.
         """
         dataset = self.first
         if rows is not None:
@@ -199,9 +199,10 @@ def _learn(
     key: PRNGKeyArray,
     number: Array | None,
 ) -> tuple[TrainState, RBM, Float[Array, ""]]:
-    """Learn from a portion; return the state, the model to use, and the largest raw parameter.
+    """Learn from a portion; return the state, the model to use, and the largest parameter.
 
-    A portion is an epoch of its own, with updates counted from 0.
+    The largest parameter is that of the model before averaging, in absolute value. A portion is an
+    epoch of its own, with updates counted from 0.
     """
     key = quick(key)
     if number is not None:

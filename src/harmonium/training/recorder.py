@@ -22,10 +22,10 @@ from .selection import FEWEST_UPDATES, Choice, known_exactly, known_of_chains, r
 from .state import TrainState
 from .tracking import EXACT_WORK, Tracker
 
-# Of a run, as `Fit` describes; intermediate records that would take too much time are left out.
+# Numbers of records in a run, as `Fit` describes; records that would take too long are left out.
 MOST_RECORDS = 100
 FEWEST_RECORDS = 10
-FIRST_RECORD = 10  # updates; later records are at first a quarter of the elapsed time apart
+FIRST_RECORD = 10  # the update of the first record; early intervals are a quarter of the run so far
 WORK_OF_A_RECORD = 16  # rows trained on for each row measured: records take 5 % of the time
 
 
@@ -106,14 +106,14 @@ class Recorder:
         self.folds: CrossValidated | None = None
         # Whether the log-likelihood of held-out rows decides which model is kept.
         self.follows = self.tracks and keep == "best"
-        # Whether, at the last record, training rows had lost what they had gained.
+        # Whether, at the last record, training rows had lost much of the likelihood gained before.
         self.has_fallen = False
         self.choices: dict[int, Choice] = {}  # choices by the number of updates at the end
 
     def begin(self, state: TrainState) -> TrainState:
         """Return the state without the parts that updates do not need; the recorder keeps them.
 
-        Missing parts are computed before the run.
+        Results that should be in the state but are not, as at the start of a run, are computed now.
         """
         if self.judge is not None and self.tracks:
             tracker = Tracker.of_run(self.judge.start, self.method, state, key=self.key)
@@ -173,9 +173,9 @@ class Recorder:
     def choose(self, state: TrainState) -> Choice:
         """Return the model that a run ends with, if it ends with this state.
 
-                The last model is returned unless `keep` is "best": then the model with the highest
-        log-likelihood of held-out rows is. If cross-validation prefers the model without weights,
-        that model is returned.
+        This is the last model or, if `keep` is "best", the model with the highest log-likelihood of
+        held-out rows. If cross-validation prefers the model without weights, that model is
+        returned.
         """
         last = averaged_model(state.optimizer, state.rbm)
         updates = int(state.updates)
@@ -245,23 +245,29 @@ class Recorder:
             judge = "cross-validation"
         times = strength / self.judge.prior
         if not self.judge.has_held_out and self.folds is None:
-            why = "from the number of rows; with held-out rows it follows the free-energy gap"
+            why = "set by the number of rows (with held-out rows, by the free-energy gap)"
         elif times > 1.01:
-            why = f"{times:.2g} times that from the number of rows, by {judge}"
+            why = f"{times:.2g} times what the number of rows calls for, set by {judge}"
         else:
-            why = f"from the number of rows; {judge} calls for no more"
+            why = f"set by the number of rows; {judge} calls for no more"
         return (*notes, f"a penalty of {strength:.2g} on the weights, {why}")
 
 
 def epochs_a_record(epochs: int, rows: int, watching: int) -> int:
-    """Return the number of epochs between records, given how many rows are trained and measured."""
+    """Return the number of epochs between records.
+
+    Args:
+        epochs: all epochs.
+        rows: rows in an epoch.
+        watching: rows that a record measures.
+    """
     affordable = math.ceil(WORK_OF_A_RECORD * watching / rows)
     fewest = math.ceil(epochs / MOST_RECORDS)
     return max(1, fewest, min(epochs // FEWEST_RECORDS, affordable))
 
 
 def recorded_epochs(epochs: int, interval: int, first: int) -> list[int]:
-    """Return the epochs that end with a record; early intervals are a quarter of the elapsed time.
+    """Return the epochs that end with a record; early intervals are a quarter of the epochs so far.
 
     Args:
         epochs: all epochs.

@@ -105,10 +105,10 @@ class MomentumState(NamedTuple):
 def ramped_momentum(
     start: float = 0.5, end: float = 0.9, total: int = 10_000, ramp: float = 0.1
 ) -> optax.GradientTransformationExtraArgs:
-    """Accumulate gradients, m ← g + α m, with a momentum α that grows at the start of a run.
+    """Accumulate gradients g in m ← g + α m, with a momentum α that grows at the start of a run.
 
-    α grows linearly from `start` to `end` over the first fraction `ramp` of `total` updates: while
-    the gradients are large, a high momentum makes a run oscillate (Hinton 2010, section 9). A
+    α grows linearly from `start` to `end` over the first fraction `ramp` of `total` updates, since
+    a high momentum makes a run oscillate while the gradients are large (Hinton 2010, section 9). A
     constant gradient is multiplied by 1/(1 − α), so at the same rate, learning with momentum 0.9 is
     five times as fast as with momentum 0.5.
 
@@ -138,7 +138,7 @@ def ramped_momentum(
 
 
 def rate_of(state: Any) -> float | None:
-    """Return the learning rate in an optimiser's state, before its schedule; None without one."""
+    """Return the learning rate in an optimiser's state, before its schedule, or None."""
     return next((float(node.rate) for node in nodes_in(state, RateState)), None)
 
 

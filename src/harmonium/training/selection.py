@@ -1,10 +1,11 @@
 """The choice of a run's final model among its records, and a check of whether it is good.
 
-The tracked values of log Z resolve small differences between records. But if the chains of a run
-miss part of a model's probability mass, these values can be wrong by hundreds of nats without any
-sign of the error. So log Z of each candidate model is estimated afresh at the end, by annealing. If
-the fresh estimates agree with the tracked values, the tracked values decide; if not, the fresh
-estimates decide; and if neither are certain, the last model is the result.
+During a run, log Z is tracked from record to record, and the tracked values resolve small
+differences between the models. But if the chains of a run miss part of a model's probability mass,
+these values can be wrong by hundreds of nats without any sign of the error. So log Z of each
+candidate model is estimated afresh at the end, by annealing. If the fresh estimates agree with the
+tracked values, the tracked values decide; if not, the fresh estimates decide; and if these are too
+uncertain, the last model is the result.
 
 Chains that do not move between modes can keep agreeing with the data while the model does not: for
 example, each of two clusters keeps its chains, whatever probability the model gives each cluster.
@@ -82,7 +83,7 @@ class _Candidate(NamedTuple):
     def advantage(self, last: _Candidate) -> float:
         """Return how much better this model is than the last one, minus all errors, in nats.
 
-        Since log Z was tracked from one model to the other, the errors common to both cancel.
+        With tracked values of log Z, the errors common to both models cancel.
         """
         if not self.is_tracked(last) or self.value is None or last.value is None:
             advantage = self.low - last.high
@@ -91,7 +92,7 @@ class _Candidate(NamedTuple):
         return float(np.nan_to_num(advantage, nan=-np.inf, posinf=np.inf, neginf=-np.inf))
 
     def is_tracked(self, last: _Candidate) -> bool:
-        """Whether tracked values decide, which resolve differences better than fresh estimates."""
+        """Whether the tracked values of this model and the last are confirmed, and so decide."""
         return self.is_confirmed and last.is_confirmed
 
     def __str__(self) -> str:
@@ -114,8 +115,8 @@ def chosen(
 ) -> Choice:
     """Return the model of a run that has ended: the last, or an earlier one if clearly better.
 
-    If this model is clearly worse than the visible units alone, the model without weights is
-    returned.
+    If the model chosen in this way is clearly worse than the visible units alone, the model without
+    weights is returned.
 
     Args:
         tracker: the tracker of log Z.
@@ -123,8 +124,8 @@ def chosen(
         last: the averaged model at the end.
         updates: updates made.
         measured: a function that returns the mean free energy of the held-out rows under a model
-            (nats, NaN if it is too imprecise to base a choice on) and a certain lower bound on its
-            log Z.
+            (nats, NaN if it is too imprecise to base a choice on) and a strict lower bound on log Z
+            of this model.
         base: the model of the visible units alone, and the log-likelihood of the held-out rows
             under this model, in nats per row; NaN if it is too imprecise.
         named: a function that returns a phrase for the model at an update.
@@ -153,7 +154,7 @@ def chosen(
         candidates.append(_Candidate(rbm, update, value, variance, low, high))
     end = candidates[0]
     earlier = candidates[1:]
-    # A run that never knew its log Z has no earlier models; the last is still compared.
+    # A run that never knew log Z has no earlier models; the last is still compared with `base`.
     best = max(earlier, key=lambda candidate: candidate.advantage(end), default=end)
     is_better = best is not end and best.advantage(end) > 0.0
     result = best if is_better else end
@@ -188,7 +189,7 @@ def _best_known(
     base: tuple[RBM, float],
     named: Callable[[int], str],
 ) -> Choice:
-    """Return the best model if log Z is exact: the model of an earlier record, or the last one."""
+    """Return the choice if log Z needs no fresh estimate: an earlier model, or the last one."""
     rbm = last
     update = updates
     value = math.nan
@@ -215,14 +216,14 @@ def _base_instead(base: tuple[RBM, float], why: str) -> Choice:
 
 # ------------------------------------------------------------------ is it any good?
 
-# Shorter runs have hardly left their start: from biases of 0, as in scikit-learn, a hundred updates
-# often give less than the rows' means.
+# Shorter runs have hardly left their start: from biases of 0, as in scikit-learn, a model is often
+# still worse after a hundred updates than independent units with the means of the rows.
 FEWEST_UPDATES = 1_000
 LEAST_LOSS = 0.05  # nats below independent units; short runs differ from these by chance
-ERRORS = 3.0  # standard errors of the mean over rows, likewise
-# For two equal clusters, the model then has a seventh or less of its mass in one of them. Good
-# models of digits with ten chains, BernoulliRBM's default, were off by up to 0.19 in twenty seeds
-# and by 0.35 in another.
+ERRORS = 3.0  # number of standard errors of the mean over rows that may likewise be due to chance
+# With two equal clusters, a model this far off has a seventh or less of its mass in one of them.
+# Good models of digits with ten chains, BernoulliRBM's default, were off by up to 0.19 in twenty
+# seeds and by 0.35 in another.
 FAR_OFF = 0.5
 # Means over n independent chains are off by 1/n on average, by ten times that once in a thousand.
 CHANCE = 10.0
@@ -233,7 +234,7 @@ ADVICE = (
 
 
 class PoorModelWarning(RuntimeWarning):
-    """A run ended with a model that is worse than independent units, or far from its rows.
+    """A run ended with a model that is worse than independent units, or has means unlike its rows.
 
     Example:
         >>> import warnings
@@ -317,14 +318,14 @@ def _far_off(rbm: RBM, monitors: Monitors, known: Known) -> str:
 
 
 def _stderr(rows: RowStatistics) -> float:
-    """Return the standard error of the mean of F minus F of independent units."""
+    """Return the standard error of the mean over rows of F minus the F of independent units."""
     variance = rows.variance + rows.reference_variance - 2.0 * rows.covariance
     return float(np.sqrt(max(0.0, variance) / max(1.0, rows.effective_size - 1.0)))
 
 
 @compiled
 def _enumerated(rbm: RBM) -> tuple[Float[Array, ""], Cloud]:
-    """Return log Z, and all states v, or the means of v given all states h, with probabilities."""
+    """Return log Z, and all states v, or the means of v given each h, with their probabilities."""
     summed = enumerable(rbm)  # the model itself, or its transpose
     assert summed is not None
     count = summed.visible.n_states or 0
@@ -340,7 +341,8 @@ def _enumerated(rbm: RBM) -> tuple[Float[Array, ""], Cloud]:
 def _distance(rbm: RBM, dataset: Dataset, n: Array, of_model: Cloud) -> Float[Array, " 2"]:
     """Return the mean over columns of (Δ/σ)² capped at 1, and the square root of the uncapped mean.
 
-    The cap keeps a few rare columns, whose σ is tiny, from dominating the mean.
+    Δ is the mean of the model minus the mean of the rows, and σ the standard deviation of the rows.
+    The cap keeps a few columns with a tiny σ from dominating the mean.
     """
     indices = jnp.arange(len(dataset))
     cloud, _ = batch_of(rbm.visible, dataset, indices, n, key=key_of(0))

@@ -25,7 +25,7 @@ class TrainState(NamedTuple):
     """Everything that a run needs to continue, except the key and the data.
 
     Attributes:
-        rbm: the raw model, which the chains belong to.
+        rbm: the model before averaging, to which the chains belong.
         gradient: the gradient method's state, such as persistent chains.
         optimizer: the optimiser's state, with the averaged model in it.
         updates: number of updates made.
@@ -109,14 +109,14 @@ class Fit(NamedTuple):
       both directions if the method has chains; `log_likelihood_low` and `log_likelihood_high` are
       at least two standard errors of log Z below and above the log-likelihood. They are not strict
       bounds, and differences between records are known more precisely; for a score, use the
-      function `log_likelihood`. The log-likelihood is left out while log Z is unknown: if two
-      records are too far apart for the sweeps allowed, if a row would have a probability above 1,
-      or if fresh annealing contradicts the tracked log Z. The notes report this, and no decision
-      uses log Z until annealing has estimated it afresh.
+      function `log_likelihood`. The log-likelihood is left out while log Z is unknown: if the
+      models of two records are too far apart for the sweeps allowed, if a row would have a
+      probability above 1, or if fresh annealing contradicts the tracked log Z. The notes report
+      this, and no decision uses log Z until annealing has estimated it afresh.
     - `penalty`: the strength of the penalty on the weights, if the run sets it.
     - `reconstruction`: the mean of `reconstruction_errors` over rows.
     - `pseudo_log_likelihood`: the mean of `pseudo_log_likelihoods` over rows, for discrete visible
-      units. It is left out if it would take more than 2 % of the time.
+      units. It is left out if it would take more than 2 % of the run's time.
     - `update_ratio`: |ΔW|/|W| of the last update, before any averaging; about 0.001 is a sensible
       rate of change (Hinton 2010, section 7).
     - the gradient method's own `metrics`.
@@ -132,10 +132,10 @@ class Fit(NamedTuple):
 
     Attributes:
         rbm: the model to use: the averaged model at the end or, depending on `keep`, the model of
-            the record with the highest log-likelihood of held-out rows, if higher by more than its
-            error.
+            the record with the highest log-likelihood of held-out rows, if this exceeds that of the
+            last model by more than its error.
         history: one record of metrics for each measurement, as described above.
-        state: the state from which `fit(..., state=)` continues; `state.rbm` is the raw model.
+        state: the state from which `fit(..., state=)` continues; `state.rbm` is not averaged.
         message: how the run ended, in words.
         diverged: whether the parameters diverged; `rbm` is then the last finite model.
         notes: automatic changes and remarks on the result, with reasons, one sentence each.

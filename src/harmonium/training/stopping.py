@@ -26,10 +26,10 @@ class EarlyStopping:
 
     The free-energy gap, ⟨F⟩ of held-out rows minus ⟨F⟩ of training rows, does not require Z, and
     its growth indicates overfitting (Hinton 2010, section 6). The gap grows both with what the
-    model gains on training rows and with what it loses, or fails to gain, on held-out rows: when
-    the gap has grown beyond its error, the held-out likelihood may still be increasing. So the gap
-    is the cautious choice. With the held-out `pseudo_log_likelihood` or `log_likelihood` the run
-    stops at the maximum of that quantity.
+    model gains on training rows and with what it loses, or fails to gain, on held-out rows. When
+    the gap has grown beyond its error, the held-out likelihood may therefore still be increasing,
+    so the gap tends to stop a run too early rather than too late. With the held-out
+    `pseudo_log_likelihood` or `log_likelihood` the run stops at the maximum of that quantity.
 
     Attributes:
         rbm: the model of the last measurement that was not worse; None before the first one.

@@ -11,7 +11,7 @@
    lower bound that holds with a known probability; reverse runs show how much mass the forward runs
    may have missed.
 3. `HeldOut` contains a run's tracks, and the best models so far. A `Tracker` updates these from
-   record to record, and checks the tracks against independent evidence.
+   record to record, and checks the tracks against fresh estimates of log Z and bounds on it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from .state import TrainState
 from .update import Method
 
 PARTICLES = 256  # particles of each track; the error of log Z from n particles falls as 1/√n
-GOOD = 0.8  # effective fraction of the particles after a step, above which no more are needed
+GOOD = 0.8  # effective fraction of the particles above which no more annealing steps are needed
 TRUSTED = 0.02  # effective fraction below which log Z is lost
 SETTLING = 4  # sweeps of the run's chains under the averaged model
 TOLERANCE = 0.1  # nats of log Z; a mode that few particles reach and that adds less does not matter
@@ -71,12 +71,12 @@ DOUBTS = (
     "rows would have had a probability above 1",
     "fresh annealing did not confirm it",
     "Z may be infinite",
-    "too few chains anneal the missing values of its rows",
+    "the missing values of the rows were annealed with too few chains",
 )
 
 
 class Track(NamedTuple):
-    """Log Z tracked by annealing from record to record; run folders store it by field names.
+    """Log Z tracked by annealing from record to record; run folders use the names of its fields.
 
     Attributes:
         v: visible states of the record's model, shape (particles, visible); empty if log Z is
@@ -154,8 +154,8 @@ class _Bridge(NamedTuple):
         v: visible states of the second model, equally weighted.
         log_ratio: log Z of the second model minus log Z of the first.
         variance: the estimated variance of `log_ratio`.
-        fraction: the effective fraction of the particles: the fraction at which forward runs alone
-            would have this variance.
+        fraction: the effective fraction of the particles, that is, the fraction at which forward
+            runs alone would have this variance.
     """
 
     v: Any
@@ -190,7 +190,7 @@ def _bridged(
 
 
 def bennett_ratio(runs: AnnealingRuns, groups: int) -> tuple[float, float, float]:
-    """Return Bennett's log ratio, its variance, and the effective fraction of the runs.
+    """Return Bennett's estimate of a log ratio, its variance, and the runs' effective fraction.
 
     The variance is the larger of two estimates that agree if both directions see the same states.
     One comes from the spread of the acceptance probabilities f, the other from their mean A
@@ -228,7 +228,7 @@ def settled(rbm: RBM, chains: Cloud, *, key: PRNGKeyArray) -> Array:
 
 
 def doubted(track: Track, doubt: int) -> Track:
-    """Return the track with its log Z marked as unreliable, for the first reason that was given."""
+    """Return the track with its log Z marked as unreliable, unless it was marked before."""
     return with_values(track, doubt=doubt) if track.is_known else track
 
 
@@ -253,7 +253,7 @@ def annealed(
 
 WIDE = 1.0  # nats, half-width above which a narrower fresh interval may replace one
 WIDEST = 5.0  # nats, largest useful half-width
-SWEEPS_A_STEP = 3.5  # forward and in reverse from two starts, with a quarter before each of these
+SWEEPS_A_STEP = 3.5  # one forward run, and two reverse runs, each after a quarter of a run
 
 
 class FreshLogZ(NamedTuple):
@@ -265,8 +265,9 @@ class FreshLogZ(NamedTuple):
         variance: its estimated variance.
         fraction: the effective fraction of the runs.
         low: a lower bound on log Z, wrong with a probability of 2.5 % at most.
-        high: an upper end, which allows for missed mass as far as reverse runs reveal it.
-        is_checked: whether `high` includes reverse runs from the run's chains.
+        high: the upper end of an interval for log Z. It allows for probability mass that forward
+            runs missed, as far as reverse runs reveal this mass.
+        is_checked: whether `high` accounts for reverse runs from the run's chains.
     """
 
     v: Float[Array, "particles visible"]
@@ -309,10 +310,10 @@ def fresh_log_z(
     """Estimate log Z by annealing from independent units to the model and back.
 
     The independent units have the moments of states that the model itself reaches from draws of
-    `independent` in a few sweeps: lower bounds were then 1 to 3 nats below log Z, compared with 11
-    to 16 nats for the moments of the run's chains. If the chains miss part of the model's mass, so
-    do independent units with the chains' moments. `extended` uses the same programs, so nothing
-    more is compiled.
+    `independent` in a few sweeps. Lower bounds were then 1 to 3 nats below log Z, compared with 11
+    to 16 nats for independent units with the moments of the run's chains: if the chains miss part
+    of the model's mass, so do these units. `extended` uses the same programs, so nothing more is
+    compiled.
 
     Args:
         rbm: the model.
@@ -363,11 +364,12 @@ def fresh_log_z(
 def checked(track: Track, fresh: FreshLogZ, most: float) -> Track:
     """Return a track, marked as unreliable if a fresh log Z contradicts it or is far more precise.
 
-    If chains do not move between modes, the fractions of the chains in the modes are wrong:
-    Bennett's estimate from such chains drifted to 6 nats above log Z. So if reverse runs also
-    started from the run's chains (the error then includes mass that annealing may have missed), the
-    fresh log Z contradicts any track whose log Z is significantly larger. Otherwise it contradicts
-    such a track only if the model would have a lower likelihood than independent units.
+    If chains do not move between modes, the fractions of the chains in the modes are wrong, and
+    Bennett's estimate from such chains drifted to 6 nats above log Z. If reverse runs also started
+    from the run's chains, the error of the fresh log Z includes mass that annealing may have
+    missed, and the fresh log Z contradicts any track whose log Z is significantly larger. Without
+    such runs, it contradicts such a track only if the model would have a lower likelihood than
+    independent units, that is, if the tracked log Z is above `most`.
     """
     value = float(track.log_z)
     if fresh.low > value + track.half_width + TOLERANCE:
@@ -399,12 +401,13 @@ def _unknown(v: Array) -> FreshLogZ:
 # ------------------------------------------------------------------ along a run
 
 EXACT_WORK = 2**22  # number of states × width; 20 ms on two cores
-FRACTION_OF_WORK = 0.05  # fraction of the run's own products
-SWEEPS_A_RECORD = 16  # sweeps allowed in addition, so that a small model is tracked well
-FRACTIONS = (2 / 3, 1 / 3)  # of that work, for tracking by the run's chains and by particles
-FRACTION_AFRESH = 1 / 2  # additional fraction of that work, for fresh estimates
+FRACTION_OF_WORK = 0.05  # work of tracking, as a fraction of the products in the run's updates
+SWEEPS_A_RECORD = 16  # additional sweeps at each record, so that a small model is tracked well
+FRACTIONS = (2 / 3, 1 / 3)  # of this work, for tracking by the run's chains and by particles
+FRACTION_AFRESH = 1 / 2  # additional work for fresh estimates, as a fraction of this work
 FEWEST_SWEEPS = 16  # fewest sweeps of a fresh estimate
-# Each fresh estimate takes this fraction more sweeps than all before, and less while log Z is lost.
+# A fresh estimate is due when it may take at least this fraction of the sweeps of all fresh
+# estimates before it; the fraction is smaller while log Z is lost.
 GROWTH = 1 / 4
 GROWTH_IF_LOST = 1 / 8
 UNBOUNDED = (-np.inf, np.inf)  # bounds on log Z if there are no rows to bound it
@@ -439,7 +442,7 @@ class HeldOut(NamedTuple):
         anew: sweeps spent on fresh estimates.
         doubts: the number of records at which log Z was unknown, for each of the `DOUBTS`.
         best: the model with the highest log-likelihood of the held-out rows since log Z was lost.
-        value: that log-likelihood, nats per row.
+        value: the log-likelihood of the held-out rows under `best`, nats per row.
         variance: the variance of the log Z in `value`.
         update: the update of `best`; −1 if no model has a log-likelihood.
         earlier: the best model from before log Z was lost.
@@ -465,12 +468,12 @@ class HeldOut(NamedTuple):
     def trusted(self) -> int:
         """The index of the track that is used: the first, or another track with a larger log Z.
 
-        Modes that a track misses make its log Z too small: particles miss modes that grow later (by
-        4 nats on MNIST's fixed binarisation), and chains miss modes that they never visited (by 1.2
-        nats on mushrooms). So the larger log Z is used, which is still not a bound. If the first
-        track is found to be wrong, another track that passed the same checks is used. If the first
-        track cannot be extended, no other is used, since it would miss modes that only the chains
-        have visited.
+        Modes that a track misses make its log Z too small. Particles miss modes that grow later, so
+        that log Z was 4 nats too small on MNIST's fixed binarisation. Chains miss modes that they
+        never visited, so that log Z was 1.2 nats too small on mushrooms. Therefore the larger log Z
+        is used, which is still not a bound. If the first track is found to be wrong, another track
+        that passed the same checks is used. If the first track cannot be extended, no other track
+        is used, since this would miss modes that only the chains have visited.
         """
         first = int(self.ways[0].doubt)
         if first not in (NO_DOUBT, BELOW, CONTRADICTED):
@@ -538,10 +541,11 @@ class Tracker:
         self.base, self.drawn, self.log_z_of_base = self._base_of(start)
 
     def _base_of(self, start: RBM) -> tuple[RBM, Array | None, float]:
-        """Return a model without weights near the first one, draws from it or None, and log Z.
+        """Return a model without weights near `start`, draws from it or None, and its log Z.
 
-        Hidden units that start with part of the covariance of correlated columns need a base with
-        that covariance: a model with the moments of states after a few sweeps.
+        If hidden units start with part of the covariance of correlated columns, the model without
+        weights has to have this covariance too. It is therefore given the moments of states that
+        `start` reaches in a few sweeps.
         """
         base = start.uncoupled
         if self.is_exact or not begins_with_hidden_covariance(start.visible):
@@ -599,15 +603,15 @@ class Tracker:
         chains: Cloud | None = None,
         bounds: tuple[float, float] = UNBOUNDED,
     ) -> HeldOut:
-        """Return the state with log Z of the averaged model at a record.
+        """Return the state after a record, with log Z of the record's averaged model.
 
         Args:
             state: the state after the last record.
             rbm: the averaged model.
             updates: updates made so far.
             chains: the run's chains, if it has any.
-            bounds: a certain lower bound on log Z, and a value that it hardly exceeds, since the
-                model would then have a lower likelihood than independent units; see
+            bounds: a strict lower bound on log Z, and a value that log Z hardly ever exceeds, since
+                the model would then have a lower likelihood than independent units; see
                 `Monitors.bounds`.
         """
         before = state
@@ -632,7 +636,7 @@ class Tracker:
     def _extended(
         self, before: HeldOut, state: HeldOut, updates: int, chains: Cloud | None
     ) -> tuple[list[Track], Array | None]:
-        """Return the tracks extended to this record, and states of the chains under its model."""
+        """Return the tracks extended to this record, and states of chains under `state.model`."""
         key = fold_in(self.key, int(state.records))
         end_states: list[Array | None] = [None] * len(state.ways)
         if chains is not None:
@@ -648,7 +652,7 @@ class Tracker:
     def _with_fresh(
         self, state: HeldOut, end_states: Array | None, updates: int, most: float
     ) -> tuple[HeldOut, FreshLogZ | None]:
-        """Estimate log Z afresh if it is due: more often if log Z is lost or hardly credible."""
+        """Estimate log Z afresh if due, which is more often if log Z is lost or hardly credible."""
         spent = int(state.anew)
         is_lost = state.disagrees or any(
             not track.is_known or float(track.log_z) - track.half_width > most
@@ -656,7 +660,7 @@ class Tracker:
         )
         growth = GROWTH_IF_LOST if is_lost else GROWTH
         due = max(FEWEST_SWEEPS, growth * spent)
-        # By counts of sweeps and not by time, so that a resumed run makes the same decisions.
+        # Sweeps are counted, not time, so that a resumed run makes the same decisions.
         left = int(FRACTION_AFRESH * self.allowed(state, updates)) - spent
         if left < due:
             return state, None
@@ -676,14 +680,14 @@ class Tracker:
 
 
 def _doubted_below(track: Track, least: float) -> Track:
-    """Return a track, marked as unreliable if its log Z is below a certain lower bound."""
+    """Return a track, marked as unreliable if its log Z is below a strict lower bound."""
     if least > float(track.log_z) + track.half_width + TOLERANCE:
         return doubted(track, BELOW)
     return track
 
 
 def _set_aside(before: HeldOut, state: HeldOut) -> HeldOut:
-    """Return the state without a best model if log Z was lost: later values are not comparable.
+    """Return the state without a best model if log Z was lost, as later values are not comparable.
 
     The best model until then is set aside, unless a model that was set aside earlier seemed better.
     If log Z may have been wrong before it was lost, any other model that was set aside takes
@@ -702,7 +706,7 @@ def _set_aside(before: HeldOut, state: HeldOut) -> HeldOut:
 
 
 def _counted(state: HeldOut, doubt: int | None = None) -> HeldOut:
-    """Return the state with the record counted for `doubt`, or for the doubt of log Z, if any."""
+    """Return the state with its record counted under `doubt`, or the doubt about log Z, if any."""
     if doubt is None:
         doubt = int(state.ways[state.trusted].doubt)
     doubts = np.asarray(state.doubts).copy()
@@ -719,7 +723,7 @@ def scored(
 
     Args:
         state: the state after `Tracker.track`.
-        free_energy: ⟨F⟩ of held-out rows under its model, nats.
+        free_energy: ⟨F⟩ of held-out rows under the model of the state, nats.
         updates: updates made so far.
         half_width: the possible error of ⟨F⟩, in nats; ∞ if ⟨F⟩ is too imprecise to base a choice
             on.

@@ -47,19 +47,20 @@ def transformation(init: Callable, update: Callable) -> optax.GradientTransforma
 def running_fraction(rate: float, count: Array, mass: Any) -> Array:
     """Return a new batch's weight in a running mean: max(rate, 1/(t + 1)) times the batch's mass.
 
-    So the running mean starts as a plain mean and continues as an exponential moving average.
+    Here t is `count`, the number of batches before. The weight is at most 1. The running mean
+    starts as a plain mean and continues as an exponential moving average.
     """
     return jnp.minimum(jnp.maximum(rate, 1.0 / (count + 1)) * mass, 1.0)
 
 
 def add_shift(layer: AbstractLayer, updates: AbstractLayer, delta: Array) -> AbstractLayer:
-    """Add to a layer's update the effect of shifting the layer's inputs by `delta`: J δ."""
+    """Add to a layer's update the change of its parameters that shifts its inputs by `delta`."""
     tangent = jax.jvp(layer.shift, (layer.zero_inputs,), (delta,))[1]
     return jax.tree.map(jnp.add, updates, tangent)
 
 
 def add_outer(weights: Any, grads: Any, left: Array, right: Array) -> Any:
-    """Return `grads` plus Jᵀ G: the gradient G = left rightᵀ of W in terms of W's parameters."""
+    """Return `grads` plus the gradient G = left rightᵀ of W, in terms of W's parameters."""
     if is_plain(weights):  # elementwise, so that XLA fuses it with other terms
         return grads + jnp.outer(left, right)
     # G is the derivative of left·W right; W as an array may be much larger than its parameters.
@@ -70,7 +71,7 @@ def add_outer(weights: Any, grads: Any, left: Array, right: Array) -> Any:
 def products_of_change(
     weights: Any, updates: Any, left: Array, right: Array
 ) -> tuple[Array, Array]:
-    """Return left ΔW and ΔW right, for the change ΔW that an update of the parameters makes."""
+    """Return left · ΔW and ΔW · right, where ΔW is the change of W that `updates` makes."""
     if is_plain(weights):
         return product(left, updates), product(updates, right)
 
@@ -98,16 +99,18 @@ def centred(
 ) -> optax.GradientTransformationExtraArgs:
     r"""Apply `inner` to the gradient of the centred model, whose states are v − μ and h − λ.
 
-    With g_b and g_c the gradients with respect to shifts of the visible and hidden inputs,
+    Let g_b and g_c be the gradients with respect to shifts of the visible and hidden inputs. The
+    gradient is converted to the centred model, and the update that `inner` returns is converted
+    back:
 
         gW~ = gW − μ g_cᵀ − g_b λᵀ,   gb~ = g_b,   gc~ = g_c   →  inner  →
         ΔW,  Δb = Δb~ − ΔW λ,  Δc = Δc~ − ΔWᵀ μ
 
-    so the transformation is exact for any `inner`: momentum, Adam, decay, proximal steps. The
-    offsets follow the means of both layers, μ ← (1 − r) μ + r ((1 − s) ⟨v⟩_data + s ⟨v⟩_model),
-    with r = max(rate, 1/(t + 1)) at update t, so that they start as a plain mean. Batches are
-    weighted by their `mass`, the mean weight of their rows. If zeros and ones are exchanged in the
-    data, they are exchanged in the model, and the run is otherwise the same.
+    The transformation is exact for any `inner`: momentum, Adam, decay, proximal steps. The offsets
+    follow the means of both layers, μ ← (1 − r) μ + r ((1 − s) ⟨v⟩_data + s ⟨v⟩_model), where s is
+    `model_share` and r = max(rate, 1/(t + 1)) at update t, so that they start as a plain mean.
+    Batches are weighted by their `mass`, the mean weight of their rows. If zeros and ones are
+    exchanged in the data, they are exchanged in the model, and the run is otherwise the same.
 
     The model's means need not be passed, since g_b = ⟨v⟩_model − ⟨v⟩_data. For objectives whose
     gradient is not a difference of two expectations, such as `PseudoLikelihood`, g_b is only an
@@ -115,7 +118,7 @@ def centred(
 
     Args:
         inner: the transformation applied to the gradient of the centred model.
-        rate: the smallest share of a batch in the offsets.
+        rate: the smallest weight of a new batch in the offsets.
         model_share: s, the share of the model's means in the offsets; ½ is `enhanced`.
 
     Example:
@@ -192,7 +195,7 @@ def enhanced(
 
 
 class WhitenedState(NamedTuple):
-    """The state of `inner`, and S with its inverse; None if no columns depend on one another."""
+    """The state of `inner`, and S with its inverse, or None if no columns are whitened."""
 
     inner: Any
     basis: tuple[Array, Array] | None
@@ -203,18 +206,19 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
 
     Here x are the columns of the visible layer that depend on one another linearly, and SSᵀ is
     their covariance at the start of the run, without inputs from hidden units. The model of y has
+    the weights, biases and precision matrix
 
         W′ = SᵀW,   b′ = Sᵀb,   Λ′ = SᵀΛS
 
     and is passed to `inner` with its gradient; the update is transformed back. So neither strong
     correlations nor units of measurement slow learning down, and a penalty measures weights
     relative to the conditional spread of a column. Given the hidden units, no direction of y may
-    have more than ten times its initial variance: a good model needs no more, since conditioning on
-    hidden units reduces the variance, and chains that noise has driven away would not return. x
-    also includes the columns of ordered states, for which (SSᵀ)⁻¹ is the expected covariance of
-    their fields, so that a step and a penalty prefer weights that rise or fall with the states;
-    their biases are unchanged. If the layer has no such columns, or the weights are not an array,
-    `whitened(inner)` is the same as `inner`.
+    have more than ten times its initial variance. A good model needs no more, since conditioning on
+    hidden units reduces the variance; with more, chains that noise has driven away would not
+    return. x also includes the columns of ordered states, for which (SSᵀ)⁻¹ is the expected
+    covariance of their fields. Steps and penalties then favour weights that rise or fall steadily
+    from state to state; the biases of these columns are unchanged. If the layer has no columns of
+    either kind, or the weights are not an array, `whitened(inner)` is the same as `inner`.
 
     Source: Desjardins, Simonyan, Pascanu & Kavukcuoglu 2015, here with a fixed basis.
     """
@@ -262,11 +266,11 @@ def _dependent(layer: AbstractLayer) -> np.ndarray:
 
 
 def _along(rbm: RBM, basis: Array) -> RBM:
-    """Return the model of y, a linear function of the model's parameters."""
+    """Return the model of y, whose parameters are a linear function of those of `rbm`."""
     columns = _dependent(rbm.visible)
     rows = product(basis.T, rbm.weights[columns])
     weights = rbm.weights.at[columns].set(rows, unique_indices=True)
-    # Biases of states keep the columns' shares, including bends, so only their weights change.
+    # The biases of ordered states are kept, since they represent any shares of the states.
     count = len(correlated(rbm.visible))
     return RBM(along(rbm.visible, basis[:count, :count]), rbm.hidden, weights)
 
@@ -287,18 +291,18 @@ def sparse_activity(
     r"""Penalise the distance of each hidden unit's mean over the data from a target p.
 
     The penalty is the cross-entropy between a unit of mean p and a unit of mean q; for a Bernoulli
-    unit, −p log q − (1 − p) log(1 − q). In any exponential family its derivative with respect to a
-    constant input is q − p, so
+    unit, −p log q − (1 − p) log(1 − q). The derivative of the cross-entropy with respect to a
+    constant that is added to the unit's inputs is q − p in any exponential family, so
 
         g_c += strength · (q − p),     gW += strength · ⟨v⟩_data (q − p)ᵀ
 
-    with q the running mean of ⟨h⟩_data, q ← memory · q + (1 − memory) ⟨h⟩_data, a plain mean at
-    first. Two approximations are made, as in the source: q includes past batches, and in the term
+    where q is a running mean, q ← memory · q + (1 − memory) ⟨h⟩_data, which starts as a plain
+    mean. Two approximations are made, as in the source: q includes past batches, and in the term
     for the weights ⟨Γ″ v⟩ is replaced by ⟨Γ″⟩⟨v⟩, as if a unit's variance Γ″ did not depend on its
     inputs.
 
-    Apply this before `centred`, which nearly cancels the term in the weights: mean activities are
-    then controlled by the biases, as they should be.
+    Apply this before `centred`, which nearly cancels the term for the weights, so that mean
+    activities are controlled by the biases, as they should be.
 
     Args:
         target: p, a mean of the hidden layer's columns: 0.01 to 0.1 for Bernoulli units.

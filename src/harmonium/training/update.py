@@ -92,7 +92,7 @@ def batch_of(
     """
     rows = dataset.take(indices, key=key)
     weights, mass = dataset.weights_of(indices, count)
-    if not dataset.missing and not is_conditional(visible):  # no row's state is kept
+    if not dataset.missing and not is_conditional(visible):  # no state is kept for each row
         states = visible.encode(rows)
         return Cloud(states, weights.astype(states.dtype)), mass
     states = visible.encode_seen(rows)

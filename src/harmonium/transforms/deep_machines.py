@@ -29,11 +29,12 @@ def deep(
 
         E(x¹, x², x³, …) = Σ_k U_k(xᵏ) − Σ_k (xᵏ)ᵀ W_k xᵏ⁺¹          energy, nats
 
+    Here U_k is the energy of the units of layer k, and W_k the weights between layers k and k + 1.
     Only neighbouring layers are connected. Therefore, given all even layers, the units of all odd
     layers are independent, and vice versa: the odd layers x¹, x³, … are the visible side of an RBM,
     the even layers x², x⁴, … are the hidden side, and W has a block for each pair of neighbours.
     The layers x³, x⁵, … are latent parts of the visible side: they are missing in every row and
-    are summed out. All functions on models with missing values therefore apply: `fit`, `sample`,
+    are summed out. All functions that accept missing values therefore apply: `fit`, `sample`,
     `log_likelihood`, `impute`. `rbm.parts` lists the layers in the order x¹, x², ….
 
     Args:

@@ -32,7 +32,7 @@ __all__ = ["initialize"]
 MOST_OF_LOW_RANK = 20_000  # rows to which a low-rank start is fitted
 SCALE = 0.01  # the standard deviation of the weights, as in Hinton 2010, section 8
 MOST_ROWS = 50_000  # enough rows to estimate moments
-MOST_ENTRIES = 2**26  # the limit for very wide rows, which may be sparse
+MOST_ENTRIES = 2**26  # most entries of the rows used: a limit for wide rows, which may be sparse
 # If the visible layer models all of the covariance, the weights start near a saddle point with
 # almost no gradient. Training on iris then ends at −3.1 nats; it ends at −2.6 nats if the hidden
 # units start with half of the covariance.
@@ -63,8 +63,8 @@ def initialize(
     exchanges them in the model.
 
     A single hidden unit of K states, `hm.Potts(1, K)`, makes the model a mixture of K product
-    distributions, for which W = 0 is a saddle point. If there are enough rows, the parameters of
-    such a model are set to an EM solution.
+    distributions, for which W = 0 is a saddle point. If there are enough rows, such a model is
+    therefore fitted by EM.
 
     Args:
         visible: the visible layer.
@@ -83,7 +83,7 @@ def initialize(
             connected.
         rank: for data in clusters, the number of leading directions of the data, 1 to 3, along
             which the weights are first fitted: on a grid, without chains, so that the clusters have
-            the right masses from the start (Béreux et al. 2024). Needs data.
+            the right masses from the start (Béreux et al. 2024). `data` is then required.
 
     Raises:
         InputError: data are outside the visible layer's domain, the scale is not positive, or there
@@ -332,10 +332,11 @@ def _coupled(
     *,
     key: PRNGKeyArray,
 ) -> RBM:
-    """Draw the weights, and subtract from the biases the inputs at the other layer's means.
+    """Return a model with random weights, centred at the means of both layers if rows are given.
 
-    If rows are given, the visible layer is first fitted to the weighted rows. If `like` is given,
-    weights of the same structure are drawn, all parameters at random.
+    The visible layer is then fitted to the weighted rows, and the inputs at the other layer's means
+    are subtracted from each layer's biases. If `like` is given, the weights have its structure, and
+    all their parameters are drawn at random.
     """
     centred = fitted_to is not None
     if fitted_to is not None:
@@ -380,9 +381,9 @@ def _with_hidden_covariance(
 ) -> tuple[AbstractLayer, Array]:
     r"""Move a fraction s of the covariance of correlated columns to the hidden units.
 
-    Whitened columns y have unit variance. In each of up to eight random orthogonal directions w,
-    one for each hidden unit, the visible layer keeps the variance 1 − s, and the hidden unit adds
-    (1 − s)² |w|² Var h = s.
+    The columns are first whitened to unit variance. In each of up to eight random orthogonal
+    directions w, one for each hidden unit, the visible layer then keeps the variance 1 − s, and the
+    hidden unit adds the variance (1 − s)² |w|² Var h = s.
     """
     columns = correlated(visible)
     dtype = visible.dtype

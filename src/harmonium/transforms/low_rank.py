@@ -29,7 +29,7 @@ ITERATIONS = 50  # of the search for the leading directions
 NEWTON_STEPS = 40
 LARGEST_STEP = 3.0  # nats by which a Newton step may change any input
 AT_ONCE = 2**22  # numbers in memory at a time
-TOLERANCE = 1e-2  # error of a mean, as a fraction of the spacing of the grid
+TOLERANCE = 1e-2  # largest error of a mean, as a fraction of the spacing of the grid
 IMPOSSIBLE = -1e9  # log density of projections that no states have; −∞ has no gradient
 FITTING_STEPS = 1_000
 RATE = 0.03
@@ -63,17 +63,20 @@ def low_rank(
     *,
     key: PRNGKeyArray,
 ) -> LowRank:
-    r"""Return the most likely model whose weights are W = UQ, with U the data's leading directions.
+    r"""Return the model of highest likelihood with W = UQ, where U are leading directions of data.
 
-    The energy of such a model depends on x only through the visible layer and the projections
-    m = (x − x̄)U on at most three directions, so that
+    The free energy of such a model depends on the visible states x only through the energy of the
+    visible layer and the projections m = (x − x̄)U on at most three directions, so that
 
         p(m) ∝ e^(S(m) + λ·m + Γ_h(mQ)),
 
-    where e^S is the density of m under the visible layer alone. S is computed at each point of a
-    grid by a saddle point, S(m) = min_θ [Γ(Uθ) − θ·(m + x̄U)] − ½ log det(2π Γ″). On the grid, the
-    likelihood of Q, λ and the biases of the hidden units needs no chains: the masses of clusters
-    are right from the start, however rarely chains move between them.
+    where x̄ is the mean of the rows, e^S the density of m under the visible layer alone, λ a change
+    of the visible biases along U, and Γ_h the cumulant generating function of the hidden layer. S
+    is computed at each point of a grid by a saddle-point approximation with Γ, the cumulant
+    generating function of the visible layer: S(m) = min_θ [Γ(Uθ) − θ·(m + x̄U)] − ½ log det(2π Γ″).
+    On the grid, the likelihood of Q, λ and the biases of the hidden units can be computed without
+    chains, so that the masses of clusters are right from the start, however rarely chains move
+    between them.
 
     Args:
         visible: the visible layer, fitted to the moments of the rows.
@@ -125,7 +128,7 @@ def _directions(
     centred: Float[Array, "rows columns"], shares: Array, rank: int
 ) -> Float[Array, "columns rank"]:
     """Return the leading principal directions, which are orthonormal, by subspace iteration."""
-    # Not the covariance matrix, since there may be many thousands of columns.
+    # The covariance matrix is not formed, since there may be many thousands of columns.
     start = jax.random.normal(key_of(0), (centred.shape[1], rank), centred.dtype)
 
     def step(_: Any, directions: Array) -> Array:
@@ -146,7 +149,7 @@ def _orthonormal(vectors: Float[Array, "n few"]) -> Float[Array, "n few"]:
 
 
 def _grid(projections: Float[np.ndarray, "rows rank"]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points of a grid that contains the projections, and its spacing."""
+    """Return the points of a grid around the projections, and its spacing in each direction."""
     low = projections.min(0)
     high = projections.max(0)
     margin = MARGIN * np.maximum(high - low, 1e-6)
@@ -208,7 +211,7 @@ def _fitted(
     *,
     key: PRNGKeyArray,
 ) -> LowRank:
-    """Ascend the likelihood of the projections by full-batch Adam."""
+    """Return the model under which the projections are most likely, fitted by full-batch Adam."""
     rank = directions.shape[1]
     deviation = jnp.sqrt(product(shares, projections**2))
     chosen = hidden.spread(np.arange(hidden.n_units) < MOST_UNITS)
@@ -225,7 +228,7 @@ def _fitted(
 
     optimizer = optax.adam(optax.cosine_decay_schedule(RATE, FITTING_STEPS))
     parameters: Any = (hidden, start, linear)
-    # In units of the projections' deviations, so that the rate means the same in all directions.
+    # Steps are in units of the projections' deviations, so that one rate suits all directions.
     units = (
         map_parameters(jnp.ones_like, hidden),
         jnp.broadcast_to(1.0 / deviation[:, None], start.shape),

@@ -1,7 +1,7 @@
 """Mixtures fitted by EM, whose components are classes or the states of one hidden unit.
 
-For a hidden unit of K states, W = 0 is a saddle point of the likelihood, and equal classes remain
-equal. EM therefore starts at K rows that are far apart.
+For a hidden unit of K states, W = 0 is a saddle point of the likelihood: classes with equal
+parameters would remain equal under EM. EM therefore starts at K rows that are far apart.
 
 Source: Dempster, Laird & Rubin 1977; Bishop 2006, section 9.3.3.
 """
@@ -41,9 +41,9 @@ def can_be_mixture(visible: AbstractLayer, classes: int, rows: int) -> bool:
 def spread_out(visible: AbstractLayer, rows: np.ndarray) -> np.ndarray:
     """Return rows with rounded numbers dithered: redrawn from the numbers that round to them.
 
-    The likelihood of a density of rounded numbers is unbounded: narrowing classes that each contain
-    a single value increases it without limit, even on new rows. This happened with 96 classes
-    fitted to 640 salaries rounded to thousands. Columns of distinct numbers are left unchanged.
+    A density of rounded numbers can have an unlimited likelihood, even on new rows, since classes
+    that each contain a single value can become ever narrower. This happened with 96 classes fitted
+    to 640 salaries rounded to thousands. Columns of distinct numbers are left unchanged.
 
     Args:
         visible: the visible layer.
@@ -98,9 +98,9 @@ def mixture_of(
 
     Args:
         visible: a layer of the classes' type, with any parameters.
-        x: states; states with weight 0 are ignored.
+        x: the rows as states of the layer; rows with weight 0 are ignored.
         weights: the weights of the rows; equal if None.
-        most: the maximum number of classes.
+        most: the largest number of classes that the result may have.
         classes: the number of classes, which may be traced so that one program serves all numbers;
             the remaining classes stay unused. If None, all `most` classes are used.
         key: a JAX random key.

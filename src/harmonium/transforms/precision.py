@@ -66,7 +66,8 @@ class Timing(NamedTuple):
 def in_float64(rbm: RBM) -> Iterator[RBM]:
     """Enable float64 in JAX within the block, and yield the model in that precision.
 
-    In float32, sums of many terms have relative errors of about 1e-6: up to 0.01 nats in 5,000.
+    In float32, sums of many terms have relative errors of about 1e-6, so that a sum of 5,000 nats
+    may be wrong by 0.01 nats.
     """
     with jax.enable_x64(True):
         yield jax.tree.map(_in_float64, rbm)
@@ -100,7 +101,8 @@ def rounded_if_faster(rbm: RBM, chains: int, precision: str | None = None) -> RB
     Args:
         rbm: the model.
         chains: number of chains.
-        precision: "float32" never rounds; "bfloat16" rounds if the states are exact in bfloat16.
+        precision: "float32" never rounds; "bfloat16" rounds if the states are exact in bfloat16;
+            None rounds under all three conditions.
 
     Raises:
         InputError: the precision is unknown.
@@ -144,10 +146,11 @@ def is_worth_rounding(rbm: RBM, rows: int) -> bool:
 def precision_timing(rbm: RBM, rows: int) -> Timing:
     """Measure a Gibbs sweep and a gradient of the free energy in float32 and in bfloat16.
 
-    The precisions alternate, and the fastest of five runs counts; this takes a fraction of a second
-    in total. The result is kept in memory and, alongside compiled programs, on disk, for each
-    device, version of JAX, pair of layers and number of rows. The feature flags of a processor do
-    not predict the result: with `avx512_bf16`, bfloat16 can be twice as fast as float32, or slower.
+    The precisions are timed in turn, and the fastest of five timings of each counts; this takes a
+    fraction of a second in total. The result is kept in memory and, alongside compiled programs, on
+    disk, for each device, version of JAX, pair of layers and number of rows. The feature flags of a
+    processor do not predict the result: with `avx512_bf16`, bfloat16 can be twice as fast as
+    float32, or slower.
 
     Args:
         rbm: a model whose states are exact in bfloat16; only its layers matter.
@@ -222,7 +225,7 @@ def _work(rbm: RBM, v: Array, *, key: PRNGKeyArray) -> tuple[Array, Array]:
 
 
 def device_name() -> str:
-    """Return a name for devices of equal speed: their kind, and for a CPU its number of cores."""
+    """Return a name that devices of equal speed share: the kind, and a CPU's number of cores."""
     device: Any = next(iter(scalar(0.0, np.float32).devices()))
     if device.platform != "cpu":
         return f"{device.platform} {device.device_kind}"

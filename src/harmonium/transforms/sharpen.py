@@ -74,7 +74,7 @@ def _largest_rest(layer: AbstractLayer) -> float:
 def _probing_states(layer: AbstractLayer) -> Float[Array, "states columns"]:
     """Return states in which each discrete unit takes all its values, and each real unit several.
 
-    Draws from the layer would not suffice: most counts may be 0 or 1, for which log x! is 0.
+    Draws from the layer would not suffice, since most counts may be 0 or 1, for which log x! is 0.
     """
     start = layer.sample_without_inputs((), key=key_of(0))
     columns, _ = proposals_from(layer, start)

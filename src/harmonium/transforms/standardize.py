@@ -25,13 +25,14 @@ SMALLEST_SPREAD = 1e-6  # relative to the mean of a column; anything less is rou
 class Standardization(NamedTuple):
     """The standardisation v = scale · z + mean of rows v; models are trained on z.
 
-    A model can be rewritten exactly in both directions. With s the scales and m the means,
+    A model can be rewritten exactly in both directions. With s the scales, m the means, and F_v and
+    F_z the free energies of the models of v and z,
 
         F_v(v) = F_z((v − m)/s) + constant,      log p_v(v) = log p_z(z) − Σ_i log s_i
 
-    and the model of v has γ′ = γ/s² and b′ = b/s + γm/s² for Gaussian units, W′ = W/s, and a hidden
-    layer shifted by −m W′. In float32, a mean as large as a thousand standard deviations costs
-    three of the seven significant digits.
+    and the model of v has W′ = W/s, a hidden layer shifted by −m W′ and, for Gaussian units of
+    precision γ and bias b, γ′ = γ/s² and b′ = b/s + γm/s². If a mean is a thousand standard
+    deviations, float32 loses three of its seven significant digits in the model of v.
 
     Attributes:
         mean: m, shape (units,); 0 for units that cannot be rescaled, such as binary units.

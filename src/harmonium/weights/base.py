@@ -77,13 +77,14 @@ class AbstractWeights(AbstractModule):
 
     @abstractmethod
     def over_rows(self, factors: Float[Array, " visible"]) -> AbstractWeights:
-        """Return the weights with the row of each visible column multiplied by a factor."""
+        """Return the weights with row i of W multiplied by factor i, for every row."""
 
     @property
     def differentiable(self) -> Any:
-        """W in a form whose products with any vectors have exact derivatives: `dense` by default.
+        """W in a form that multiplies any vectors, not only states, with exact derivatives.
 
-        If `dense` would be much larger than the parameters, a class can return `self` instead.
+        The default is `dense`. If `dense` would be much larger than the parameters, a class can
+        return `self` instead.
         """
         return self.dense
 
@@ -148,7 +149,7 @@ def dense(weights: Any) -> Array:
 
 
 def differentiable(weights: Any) -> Any:
-    """Return W in a form whose products with any vectors have exact derivatives."""
+    """Return W in a form that multiplies any vectors, not only states, with exact derivatives."""
     if is_plain(weights):
         return weights
     return weights.differentiable
@@ -162,7 +163,7 @@ def projected(weights: Any) -> Any:
 
 
 def over_rows(weights: Any, factors: Array) -> Any:
-    """Return weights with the row of each visible column multiplied by a factor."""
+    """Return the weights with row i of W multiplied by factor i, for every row."""
     if is_plain(weights):
         return factors[:, None] * weights
     return weights.over_rows(factors)

@@ -131,7 +131,7 @@ class BlockWeights(AbstractWeights):
         return BlockWeights(scaled, self.rows, self.columns)
 
     def replaced(self, entries: Float[Array, "visible hidden"]) -> BlockWeights:
-        """Return weights with the same blocks but these entries, which must be 0 elsewhere.
+        """Return weights with these entries, which must be 0 between parts that have no block.
 
         Raises:
             InputError: an entry between two parts that are not connected is nonzero.

@@ -24,16 +24,18 @@ PADDINGS = ("valid", "same", "periodic")
 class ConvolutionalWeights(AbstractWeights):
     """Weights of a convolutional RBM: filters that are shared by all positions.
 
-    The hidden units form one feature map for each filter. Unit p of map k receives the input
+    The hidden units form one feature map for each filter. Unit p of the map of filter k receives
+    the input
 
         I_pk = Σ_{o, c} f_koc · v_{s p + o, c}
 
-    from a window at position s p, with offsets o within the window, channels c (the columns of a
-    visible unit, such as the states of a Potts site) and stride s. Columns are ordered by
-    position, in row-major order, and at each position by channel (visible) or filter (hidden). With
-    periodic padding and equal biases at all positions, the model is invariant under translations of
-    both layers. The gradient of a filter is a sum over all positions, so that learning rates must
-    be smaller than for an array, in inverse proportion to the number of positions.
+    from the window at position s p of the visible layer v. Here o is an offset within the window, c
+    a channel (a column of a visible unit, such as a state of a Potts site) and s the stride.
+    Columns are ordered by position, in row-major order, and at each position by channel (visible)
+    or filter (hidden). With periodic padding and equal biases at all positions, the model is
+    invariant under translations of both layers. The gradient of a filter is a sum over all
+    positions, so that learning rates must be smaller than for an array, in inverse proportion to
+    the number of positions.
 
     Attributes:
         filters: f, shape (filters, *window, channels).
@@ -89,8 +91,8 @@ class ConvolutionalWeights(AbstractWeights):
             hidden_factors: see the class.
 
         Raises:
-            InputError: the window is larger than the image, the stride does not divide a periodic
-                image, or the numbers of axes differ.
+            InputError: the window is larger than the image, the stride does not divide the size of
+                a periodic image, or the numbers of axes differ.
         """
         name = "ConvolutionalWeights"
         self.grid = _sizes(grid, f"{name} grid")
@@ -167,7 +169,7 @@ class ConvolutionalWeights(AbstractWeights):
         return result.reshape(*states.shape[:-1], -1)
 
     def _forward(self, v: Float[Array, "n visible"]) -> Float[Array, "n hidden"]:
-        """Return v @ W for the weights that are not transposed, whatever `turned` is."""
+        """Return v @ W, where W is not transposed, whatever `turned` is."""
         if self.visible_factors is not None:
             v = v * lax.stop_gradient(self.visible_factors)
         images = v.reshape(len(v), *self.grid, -1)

@@ -1,8 +1,8 @@
 """Weights rounded to bfloat16, for which products are about twice as fast on some devices.
 
 The product of a state and a weight is exact if bfloat16 represents both exactly, as it represents
-zeros, ones, small whole numbers and rounded weights. Results are therefore bitwise identical to the
-float32 results for the model with the rounded weights, up to the order of float32 summation.
+zeros, ones, small whole numbers and rounded weights. Results can therefore differ from the float32
+results for the model with the rounded weights only through the order of summation in float32.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ MOST_IN_A_BLOCK = 16  # rows of a gradient summed in one product, see `_outer`
 
 
 # This is a weight class instead of a precision preset such as `BF16_BF16_F32` because XLA's CPU
-# backend accepts the preset (jaxlib 0.10.1) but computes in float32. Products of 512 × 784 × 500
-# then differ by 3·10⁻⁵ from products with unrounded weights, as in float32, and are no faster; the
-# products below took half to a fifth of the time. The preset would thus declare a different model
-# from the one that is sampled. On devices where the preset does round, it also rounds the means in
-# a gradient, an error that does not average out if a unit is always on: see `_backward`.
+# backend accepts the preset (jaxlib 0.10.1) but computes in float32. With the preset, products of
+# 512 × 784 × 500 differed from products with unrounded weights by only 3·10⁻⁵, as float32 products
+# do, and were no faster; the products below took half to a fifth of the time. The preset would
+# thus declare a different model from the one that is sampled. On devices where the preset does
+# round, it also rounds the means in a gradient. The resulting error does not average out if a unit
+# is always on; see `_backward`.
 class Rounded(AbstractWeights):
     """Weights that are rounded to bfloat16 in products with states.
 
@@ -111,11 +112,12 @@ def _forward(turned: bool, states: Array, weights: Array) -> tuple[Array, tuple[
 
 
 def _backward(turned: bool, saved: tuple[Array, Array], grads: Array) -> tuple[Array, Array]:
-    """Return the gradients; that of the weights is Σ_rows x gᵀ, with g dithered to bfloat16.
+    """Return the gradients with respect to the states and to the weights.
 
-    If g were rounded to nearest, a unit with the same mean in all rows, such as a unit that is
-    always on, would have the same rounding error in all rows, but a different error in each phase
-    of the gradient. This error would not average out.
+    The latter is Σ x gᵀ over the rows, where x is a state and g the gradient with respect to its
+    product, dithered to bfloat16. If g were rounded to nearest, a unit with the same mean in all
+    rows, such as a unit that is always on, would have the same rounding error in all rows, but a
+    different error in each phase of the gradient. This error would not average out.
     """
     states, weights = saved
     x = states.reshape(-1, states.shape[-1]).astype(SHORT)

@@ -38,7 +38,7 @@ class Scaled(AbstractWeights):
         """Return the weights of a single model from the fields that `to_fields` returned.
 
         Raises:
-            InputError: there are several scales, which would require several copies of W.
+            InputError: there are several scales, so the fields are those of several models.
         """
         scaled = cls(**fields)
         if jnp.shape(scaled.scale) != ():

@@ -105,7 +105,7 @@ def test_epochs_and_an_optimizer_that_are_given_are_used(argument):
     history = new(optimizer=optimizer).fit(NOISE, validation_data=(OTHERS,), verbose=0, **options)
     assert not {"penalty", "val_log_likelihood"} & set(history.history)
     assert len(history.history["loss"]) == (3 if argument == "epochs" else 1)
-    visited_once = "the rows were visited once, as in Keras: `epochs` was not given"
+    visited_once = "the rows were visited once, as Keras does if `epochs` is not given"
     assert history.message == ("" if argument == "epochs" else visited_once)
 
 

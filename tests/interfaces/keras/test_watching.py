@@ -190,7 +190,7 @@ def test_the_number_of_epochs_is_said_where_it_was_not_given(capsys, monkeypatch
     rbm.fit(BINARY, batch_size=100, verbose=2)
     assert "harmonium: 20 epochs of 2 updates, since neither" in capsys.readouterr().out
     history = rbm.fit(Batches(), shuffle=False, verbose=2)
-    once = "the rows were visited once, as in Keras: `epochs` was not given"
+    once = "the rows were visited once, as Keras does if `epochs` is not given"
     assert history.message == once
     assert f"harmonium: {once}." in capsys.readouterr().out
 

@@ -30,7 +30,8 @@ class Recoded(NamedTuple):
 
     Attributes:
         rbm: the recoded model, whose energy differs from the original energy only by the offset.
-        offset: c in E(v, h) = E′(x, y) + c, in nats; so F = F′ + c and log Z = log Z′ − c.
+        offset: c in E(v, h) = E′(x, y) + c, in nats. The free energies satisfy F = F′ + c, and log
+            Z = log Z′ − c.
     """
 
     rbm: RBM
@@ -38,7 +39,7 @@ class Recoded(NamedTuple):
 
 
 class Qubo(NamedTuple):
-    """A QUBO: E = xᵀ Q x + offset in nats, with x = (v, h) of 0/1 and upper triangular Q."""
+    """A QUBO: E = xᵀ Q x + offset in nats, with 0/1 units x = (v, h) and upper triangular Q."""
 
     matrix: np.ndarray
     offset: float
@@ -48,8 +49,8 @@ class Couplings(NamedTuple):
     """An Ising model: E = −½ sᵀ J s − field·s + offset in nats, with spins s = (v, h) of ±1.
 
     This is the form that p-bit hardware uses: the local field of spin i is Σ_j J_ij s_j + field_i,
-    and the spin is +1 with probability σ(2 (Σ_j J_ij s_j + field_i)) at β = 1. J is symmetric, with
-    zeros within each layer.
+    and the spin is +1 with probability σ(2 (Σ_j J_ij s_j + field_i)) at inverse temperature 1. J is
+    symmetric, with zeros within each layer.
 
     Source: Camsari et al. 2017 (arXiv 1610.00377), where the local field is called the input I.
     """
@@ -144,7 +145,7 @@ def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") 
 
     The variables are ("v", 0), ("v", 1), … and ("h", 0), …, so `sample["v", 3]` is the state of a
     visible unit. Energies are in nats: to sample from the RBM's distribution, rather than find
-    ground states, an annealer must run at β = 1.
+    ground states, an annealer must run at inverse temperature 1.
 
     Args:
         rbm: a model of Bernoulli and Ising units, which may be mixed within a layer.

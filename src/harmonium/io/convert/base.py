@@ -17,7 +17,7 @@ from ...layers.registry import row_of
 from ...rbm import RBM, checked_type
 
 KEEP_IT_NATIVE = "save it as .safetensors, which can store every model"
-PLAIN = {("bernoulli", "bernoulli"), ("potts", "bernoulli")}  # determined by W, a and b
+PLAIN = {("bernoulli", "bernoulli"), ("potts", "bernoulli")}  # layers that W, a and b determine
 
 
 class Parameters(NamedTuple):

@@ -1,4 +1,4 @@
-"""Models as scikit-learn estimators, passed as Python objects, so that nothing is unpickled."""
+"""Conversions between models and scikit-learn estimators in memory; nothing is unpickled."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def to_sklearn(rbm: RBM, **settings: Any) -> Any:
             "to_sklearn: expected Bernoulli visible and hidden units, as BernoulliRBM"
             f" requires; got {rbm}; {KEEP_IT_NATIVE}."
         )
-    from sklearn.neural_network import BernoulliRBM  # slow: takes a second and imports pandas
+    from sklearn.neural_network import BernoulliRBM  # imported here, since it takes a second
 
     estimator: Any = BernoulliRBM(n_components=len(hidden_bias), **settings)
     estimator.components_ = np.array(weights.T, order="F")  # same memory layout as after fit
@@ -43,7 +43,7 @@ def to_sklearn(rbm: RBM, **settings: Any) -> Any:
 
 
 def from_sklearn(estimator: Any) -> RBM:
-    """Create a model from a fitted `BernoulliRBM`, or from any object with its three arrays.
+    """Create a model from a fitted `BernoulliRBM`, or from any object with the same three arrays.
 
     Args:
         estimator: an object with `components_`, shape (hidden, visible), `intercept_visible_` and

@@ -34,8 +34,8 @@ BIASES = (
 )
 NAMES = (WEIGHTS[0], *BIASES[0])
 # Names that imply that W is (visible, hidden). "weights, visible_bias, hidden_bias" are not
-# included: QuCumber's BinaryRBM (qucumber/rbm/binary_rbm.py) uses these names with W as (hidden,
-# visible).
+# included, since QuCumber's BinaryRBM (qucumber/rbm/binary_rbm.py) uses these names with W as
+# (hidden, visible).
 AS_OURS = {
     (WEIGHTS[1], "vbias", "hbias"),  # rbms
     ("_W", "_a", "_b"),  # learnergy/models/bernoulli/rbm.py: torch.randn(n_visible, n_hidden)
@@ -204,7 +204,7 @@ def _last_part(name: str) -> str:
 
 
 def _check_biases(names: tuple[str, str, str], a: np.ndarray, b: np.ndarray, source: str) -> None:
-    """Reject biases `a` and `b` with two axes, from programs that call the hidden bias `a`."""
+    """Reject biases `a` and `b` with two axes, since some programs call the hidden bias `a`."""
     is_ab = (_last_part(names[1]), _last_part(names[2])) == ("a", "b")
     if is_ab and a.ndim == b.ndim == 2 and len(a) == len(b) == 1:
         # A widely copied tutorial has W (hidden, visible), a (1, hidden), b (1, visible). Read by

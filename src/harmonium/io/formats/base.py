@@ -103,7 +103,7 @@ def model_file_errors() -> Iterator[None]:
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
     """Write a file via a temporary file, so that a crash leaves the old contents intact."""
     target = Path(path)
-    # Use a short name: the target's name may already have the maximum length.
+    # Use a short name, since the target's name may already have the maximum length.
     name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
     with _written_beside(target, name, content) as partial:
         partial.replace(target)
@@ -122,7 +122,7 @@ def write_new(path: str | os.PathLike, content: bytes) -> None:
             partial.unlink()
         except FileExistsError:
             raise
-        except OSError:  # a file system without hard links: another process may intervene
+        except OSError:  # a file system without hard links, where another process may intervene
             if os.path.lexists(target):
                 raise FileExistsError(str(target)) from None
             partial.replace(target)
@@ -158,7 +158,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def first_member(start: bytes) -> bytes:
-    """Return the name of a zip archive's first member from its first bytes, or b"" if none."""
+    """Return the name of a zip archive's first member, or b"" if `start` begins no zip archive."""
     if start[:4] != b"PK\x03\x04":
         return b""
     # In a member's header, the length of its name is at byte 26, and the name begins at byte 30.

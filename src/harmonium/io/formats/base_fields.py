@@ -15,7 +15,7 @@ from ...errors import InputError, ModelFileError
 from .base import COPY_AGAIN
 
 # The largest integer allowed for a field that no array size bounds, such as the number of trials of
-# a binomial unit: it fits in uint16, and arrays of this length fit in memory.
+# a binomial unit. This limit fits in uint16, and arrays of this length fit in memory.
 MOST = 2**16 - 1
 SCALARS = (int, float, bool, str)  # JSON's types other than null, lists and objects
 
@@ -24,7 +24,8 @@ def check_numbers(description: Any, place: str, entries: int, source: str, advic
     """Check the numbers in a description, so that a small file cannot request much memory.
 
     Args:
-        description: layers, weights or one of their fields, as written by `Native`.
+        description: the JSON description of layers, weights or one of their fields, as written by
+            `Native`.
         place: the described part of the model, such as "visible".
         entries: the total number of entries of the model's arrays, which bounds all sizes.
         source: the name of the model in error messages.

@@ -40,14 +40,14 @@ def name_of_type(kind: type, source: str) -> str:
 def type_named(name: Any, path: Path) -> Any:
     """Return the layer or weight type with this name, from harmonium or an imported module.
 
-    No module is imported: a malicious `mylayers.py` may have been supplied with the model file.
+    No module is imported, since a malicious `mylayers.py` may have come with the model file.
 
     Raises:
         ModelFileError: no imported module contains a type of this name.
     """
     module, colon, qualified = str(name).partition(":")
     kind: Any = None
-    # Use `vars` for the lookup: getattr would run a module's __getattr__.
+    # Use `vars` for the lookup, since getattr would run a module's __getattr__.
     if not colon:
         kind = vars(layers).get(module) or vars(weights).get(module)
         advice = "install a newer harmonium"
@@ -74,7 +74,7 @@ def import_trusted(modules: Iterable[str], what: str) -> None:
 
     Args:
         modules: the names of the modules, given by the user.
-        what: the argument or option with these names, for error messages.
+        what: the argument or option that contains these names, for error messages.
 
     Raises:
         InputError: a name is not the name of a module, or the module cannot be imported.

@@ -52,10 +52,10 @@ class Native(AbstractFormat):
         tensors, header = _read(path)
         for name in PARTS:
             check_numbers(header.get(name), name, _entries(tensors), str(path), COPY_AGAIN)
-        header = {"weights": {"tensor": "weights"}} | header  # not described in old files
+        header = {"weights": {"tensor": "weights"}} | header  # absent from old files
         builder = _Builder(tensors, path)
         try:
-            with parser_errors(path, "a description of a model", COPY_AGAIN):  # or invalid data
+            with parser_errors(path, "a description of a model", COPY_AGAIN):  # or invalid arrays
                 return RBM(*(builder.built(header[name]) for name in PARTS))
         except ModelFileError:
             raise
@@ -78,7 +78,7 @@ def described(rbm: RBM, source: str) -> tuple[dict[str, Any], dict[str, np.ndarr
     """
     tensors: dict[str, np.ndarray] = {}
     header = {name: _description(getattr(rbm, name), name, tensors, source) for name in PARTS}
-    for name, description in header.items():  # reading would reject other numbers
+    for name, description in header.items():  # `read` would reject invalid numbers
         advice = "store such a number as an array"
         check_numbers(description, name, _entries(tensors), source, advice)
     return header, tensors
@@ -206,7 +206,7 @@ class _Builder:
         array = self.tensors.pop(name, None)
         if array is None:
             raise ModelFileError(
-                f"{self.path}: expected an array {short(name)} of its own;"
+                f"{self.path}: expected an array {short(name)} that no other field uses;"
                 f" got {listed(sorted(self.tensors))} left; {COPY_AGAIN}."
             )
         if array.dtype != bool:

@@ -1,4 +1,4 @@
-"""HDF5 files of the rbms package (Decelle, Furtlehner, Seoane and others): a run's saved updates.
+"""HDF5 files in which the rbms package (Decelle, Furtlehner, Seoane and others) saves models.
 
 The layout of rbms 0.5 follows. As in harmonium, the energy is E = −a·v − b·h − vᵀWh, in nats:
 
@@ -152,7 +152,7 @@ class _Reader:
         if array.is_virtual or array.external or is_packed:
             raise ModelFileError(
                 f"{self.path}: expected arrays in the file itself, as rbms writes them; got"
-                f" {array.name}, kept in other files, never opened, or packed by a filter; unpack"
+                f" {array.name}, which is kept in other files or packed by a filter; unpack"
                 " it with: h5repack -f NONE OLD NEW."
             )
         return array
@@ -164,7 +164,7 @@ class _Reader:
         if link is None:
             problem = listed(parent)
         elif not isinstance(link, self.h5py.HardLink):
-            problem = f"a {type(link).__name__}, never followed"
+            problem = f"a {type(link).__name__}, which is never followed"
         elif not isinstance(parent[name], kind):
             problem = f"a {type(parent[name]).__name__}"
         if problem:
@@ -204,7 +204,7 @@ class _Reader:
             object_number, size = struct.unpack("<H6xQ", objects[:16])
             if object_number == number:
                 return objects[16 : 16 + min(length, size)].decode("utf-8", "replace")
-            if object_number == 0:  # the free space at the end
+            if object_number == 0:  # the free space at the end of the heap
                 break
             objects = objects[16 + 8 * math.ceil(size / 8) :]
         raise ValueError("a text that is not in its heap")

@@ -1,4 +1,4 @@
-"""PyTorch files: zip archives of tensors and a pickle, which may contain only plain dicts."""
+"""PyTorch files: zip archives of tensors and one pickle, in which only plain dicts are allowed."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def _check_archive(path: Path) -> None:
         check_unpacked_size(path, path.stat().st_size, unpacked, COPY_AGAIN)
         is_program = any(member.filename.endswith("/constants.pkl") for member in members)
         is_packed = any(member.compress_type != zipfile.ZIP_STORED for member in members)
-        damaged = archive.testzip()  # torch itself does not check this
+        damaged = archive.testzip()  # torch itself does not check for damage
     for is_wrong, actual in (
-        (is_program, f"a TorchScript program, never loaded; {AS_NOW}"),
+        (is_program, f"a TorchScript program, which is never loaded; {AS_NOW}"),
         (is_packed, f"compressed members, which torch never writes; {COPY_AGAIN}"),
         (damaged, f"a damaged member {short(damaged)}; {COPY_AGAIN}"),
     ):

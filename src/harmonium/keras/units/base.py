@@ -32,7 +32,7 @@ class Unit(keras.layers.Layer):
     activation: str | None = None  # the activation of an equivalent Dense layer
     states_each: int | None = None  # number of values of a unit; None if continuous
     columns_each = 1
-    has_scale = False  # whether rows may have any scale, which affects learning
+    has_scale = False  # whether learning depends on the scale of the rows
 
     def __init__(self, **kwargs: Any):
         super().__init__(autocast=False, **kwargs)
@@ -131,8 +131,9 @@ class Unit(keras.layers.Layer):
     def alternatives(self, x: Tensor, unit: Tensor) -> Iterator[list[tuple[Tensor, Tensor]]]:
         """Yield every other value of one unit in each row; `unit`, shape (rows,), is its index.
 
-        Each value is given as a list of changes (column, amount), both of shape (rows,): add
-        `amount` to `column`. Defined only for discrete units whose energy is linear in x.
+        Each value is given as a list of changes (column, amount), both of shape (rows,), where
+        `amount` must be added to `column`. The method is defined only for discrete units whose
+        energy is linear in x.
         """
         # Not abstract, since continuous units have no alternatives and never call this method.
         raise NotImplementedError

@@ -98,7 +98,7 @@ class Gaussian(Unit):
     def off_scale(self, mean: np.ndarray, deviation: np.ndarray) -> int | None:
         """Return the index of a column that is far from standardised, or None if there is none.
 
-        Columns with a small standard deviation count only if most columns have one: a few nearly
+        A small standard deviation counts only if most columns have a small one, since a few nearly
         constant pixels do no harm.
         """
         excess = np.maximum(abs(mean) / LARGEST_MEAN, deviation / LARGEST_DEVIATION)

@@ -16,8 +16,8 @@ from .base import Tensor, Unit, value_at
 class Potts(Unit):
     """Potts units of q states, one-hot: U(x) = −b·x, Γ(I) = Σ_sites log Σ_a e^(I_a + b_a).
 
-    Rows are one-hot, with sites · q columns; the q columns of a site are adjacent:
-    `keras.utils.to_categorical(codes, q).reshape(len(codes), -1)`.
+    Rows are one-hot, with sites · q columns; the q columns of a site are adjacent. To encode rows
+    of integer codes, call `keras.utils.to_categorical(codes, q).reshape(len(codes), -1)`.
 
     Args:
         states: q, at least 2.

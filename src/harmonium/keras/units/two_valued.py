@@ -36,7 +36,7 @@ class TwoValued(Unit):
         return self._state(keras.random.uniform(shape, seed=seed) < 0.5, dtype)
 
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
-        """Set b = logit p / (high − low), p = (n f + 1/2)/(n + 1), f the mean scaled to [0, 1]."""
+        """Set b = logit p / (high − low), with p = (n f + ½)/(n + 1) and the mean f in [0, 1]."""
         highs = n * ((mean - self.low) / self.width) + 0.5
         lows = n * ((self.high - mean) / self.width) + 0.5
         self.bias.assign((np.log(highs) - np.log(lows)) / self.width)
@@ -105,7 +105,7 @@ class Ising(TwoValued):
     high = 1.0
 
     def cgf(self, inputs: Tensor) -> Tensor:
-        """Return Σ log 2cosh y, y = I + b, without overflow, as Σ |y| + log(1 + e^(−2|y|))."""
+        """Return Σ log 2cosh y for y = I + b, computed as Σ |y| + log(1 + e^(−2|y|))."""
         size = ops.abs(inputs + self.bias)
         return ops.sum(size + ops.softplus(-2.0 * size), axis=-1)
 

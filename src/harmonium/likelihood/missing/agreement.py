@@ -26,9 +26,9 @@ from ..partition_function.bridge import bennett
 TOLERANCE = 0.25  # nats per row, for the gap and for the half-width of the interval
 FEWEST_CHAINS = 10.0  # least effective number of chains per row
 DEVIATIONS = 2.0  # standard errors on either side of a 95 % interval
-TAIL = 0.005  # probability that an unconverged row is beyond one end of its interval
+TAIL = 0.005  # probability that F of an unconverged row is beyond one end of its interval
 REVERSE_GROUPS = 8  # groups of reverse runs, since neighbouring runs may share a parent
-LEAST_COMMON = 1e-6  # nats: above 0, by which rows that were not annealed are known
+LEAST_COMMON = 1e-6  # nats; positive, because `common` > 0 marks rows that were not annealed
 SMALL_ERROR = 0.1  # nats: acceptable error of a mean over rows due to unconverged rows
 
 
@@ -41,12 +41,12 @@ class RowEnergies(NamedTuple):
         gap: the signed difference of the forward and reverse estimates.
         low: lower end of the interval; value − half_width if converged.
         high: upper end of the interval.
-        converged: whether the narrow interval is reliable.
-        annealed: which values are annealed estimates.
-        common: for rows that there was no time to anneal, the error that their values share; their
-            value is a bound minus the mean difference between bounds and values of annealed rows,
-            and `half_width` holds twice the standard deviation of that difference. It is 0 for all
-            other rows.
+        converged: whether the interval value ± half_width is reliable.
+        annealed: whether the value is an estimate that depends on annealing.
+        common: for rows that could not be annealed in time, the error that their values have in
+            common. The value of such a row is a bound minus the mean difference between bounds and
+            values of annealed rows, and its `half_width` is twice the standard deviation of that
+            difference. `common` is 0 for all other rows.
     """
 
     value: Float[np.ndarray, " n"]
@@ -161,12 +161,13 @@ class RowEnergies(NamedTuple):
 
 
 class RowRuns(NamedTuple):
-    """Log weights of the annealing runs of n rows, with the known part of log Z added.
+    """Log weights of the annealing runs of n rows, including the known log Z of their start.
 
     Attributes:
-        forward: shape (chains, n); the mean of e^w estimates the row's Z = e^(−F(v_seen)).
-        reverse: shape (reverse chains, n), from resampled final states; the mean of e^w estimates
-            1/Z.
+        forward: log weights w of the forward runs, shape (chains, n); the mean of e^w estimates the
+            row's Z = e^(−F(v_seen)).
+        reverse: log weights w of the reverse runs from resampled final states, shape (reverse
+            chains, n); the mean of e^w estimates 1/Z.
         parents: the forward chain that each reverse chain came from, shape (reverse chains, n).
         others: log weights of reverse runs whose starts are not from the forward chains.
     """

@@ -138,7 +138,7 @@ def mean_field_bounds(rbm: RBM, v: Float[Array, "n visible"]) -> Float[Array, " 
 
 
 def log_z_uncoupled(rbm: RBM, seen: Seen, whole: Array | float = 0.0) -> Float[Array, " n"]:
-    """Return −F(v_seen) at t = 0, without weights but with constant inputs of units. Traceable."""
+    """Return −F(v_seen) at t = 0: with zero weights but with constant inputs. Traceable."""
     factor = 1.0 - jnp.asarray(whole)[..., None]
     alone = unit_cgfs_given(rbm.visible, factor * seen.field, seen.known, seen.values).sum(-1)
     return alone + rbm.hidden.cgf(factor * seen.hidden_field)

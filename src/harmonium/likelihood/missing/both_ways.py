@@ -21,15 +21,15 @@ from .agreement import RowEnergies, RowRuns, energies_from, resampled_chains
 from .annealed import Ramp, log_z_uncoupled, mean_field_bounds, moved, seen_of
 
 CHAINS = 64  # number of chains per row, in each direction
-# Reverse runs of a row from each of three kinds of starts that forward chains may not have found.
+# Number of a row's reverse runs from each of three kinds of starts that forward chains may miss.
 OF_A_KIND = 8
 OTHERS = 3 * OF_A_KIND
 FALLING_SWEEPS = 8  # enough sweeps to reach a mode of the whole model
 FIRST_STEPS = 32  # steps of the first run, and of the short run along the other path
 ROUNDS = (FIRST_STEPS, *(FIRST_STEPS * 2**k for k in range(6)))  # steps of each round
 FEWEST_ROWS = 8  # smallest number of rows that are annealed at once
-ENOUGH_ROWS = 32  # annealed at least once, whatever the time
-FIRST_SHARE = 0.4  # of the time, after which no row is annealed for the first time
+ENOUGH_ROWS = 32  # number of rows that are annealed at least once, whatever the time limit
+FIRST_SHARE = 0.4  # fraction of the time after which no further row is annealed for the first time
 SECONDS = 60.0  # time limit after which no row is annealed again with more steps
 STEPS_AT_ONCE = 64  # steps per dispatch; few, so that a long run can be interrupted
 
@@ -39,11 +39,11 @@ def energies_of_rows(
 ) -> RowEnergies:
     """Return estimates of F(v_seen) for rows in the user's coding, with NaN for missing values.
 
-    Forward chains start with independent units. The final states of forward chains, resampled
-    within each row by weight, burn in for a quarter as many sweeps and are annealed back. Three in
-    eight reverse chains start from other states, which forward chains may not have found: final
-    states of a short run along the other path, missing values taken from other rows, and modes of
-    the whole model.
+    Forward chains start with independent units. The final states of a row's forward chains are
+    resampled by weight, run for a burn-in of a quarter as many sweeps, and annealed in reverse.
+    Three in eight reverse chains start instead from states that forward chains may not have found:
+    final states of a short run along the other path, states with missing values taken from other
+    rows, and states in modes of the whole model.
 
     In the first run, the independent units have the mean-field inputs of their row. Rows that have
     not converged are annealed again along the path that starts without inputs, and then along the
@@ -226,7 +226,7 @@ def _starts(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKey
 
     h = jax.lax.fori_loop(0, FALLING_SWEEPS, sweep, h)
     x = sample_given(visible, rbm.inputs_to_v(h), seen.known, seen.values, key=key_v)
-    x = jnp.where(jnp.isfinite(x), x, seen.values)  # units confined by the seen units may diverge
+    x = jnp.where(jnp.isfinite(x), x, seen.values)  # units that only seen units confine may diverge
     chains = jnp.broadcast_to(seen.values, (CHAINS, *seen.values.shape))
     return _Starts(chains, jnp.concatenate([filled, x]), log_z_uncoupled(rbm, seen, whole))
 

@@ -23,10 +23,11 @@ from .marginal import TermSum, cheapest_sum, drawn_terms, given_seen, sums_for
 
 FEWEST_CHAINS = 32  # smallest number of chains in a population
 ANNEALED = 3  # one sweep in this many is an annealing step, which costs twice as much
-# Numbers drawn after the first round: about 4 s if the first round is shorter, at most 30 s.
+# Limits on how many random numbers are drawn after the first round: these take about 4 s if the
+# first round is short, and at most about 30 s otherwise.
 WORK = 2**29
 MOST_WORK = 2**32
-MOST_OF_A_PART = 2**13  # number of terms in a part of a sum; each draw must search them
+MOST_OF_A_PART = 2**13  # largest number of terms in a part of a sum; a draw searches a whole part
 PRODUCT = 500  # multiplications that take as long as drawing one number
 ROUNDS = 6  # number of rounds, each with twice the sweeps of the previous round
 
@@ -154,7 +155,7 @@ def _annealed(
 def _populations(
     rbm: RBM, rows: np.ndarray, chains: int, draws: int, sweeps: int, *, key: PRNGKeyArray
 ) -> tuple[Averages, np.ndarray]:
-    """Return averages over populations of rows, and draws from each, a few rows at a time."""
+    """Return averages over each row's population, and draws from it, for a few rows at a time."""
     steps = max(1, sweeps // ANNEALED)
     counts = whole_number(steps), whole_number(max(2, sweeps - steps))
     size = rows_at_once(chains * (rbm.visible.size + rbm.hidden.size))
@@ -220,7 +221,7 @@ class _Moments(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Sums of w, w·v and w·v² so far, with w = exp(log weight − the largest so far)."""
+    """Sums of w, w·v and w·v² so far, with w = exp(log weight − the largest log weight so far)."""
 
     most: Float[Array, " rows"]
     weight: Float[Array, "rows 1"]
@@ -239,7 +240,7 @@ def _moments(
 
     Args:
         rbm: the model.
-        rows: in the user's coding, with NaN for missing values.
+        rows: the rows in the user's coding, with NaN for missing values.
         terms: the terms to sum over.
         draws: number of completions to draw for each row.
         key: a JAX random key.

@@ -40,9 +40,9 @@ class Limits(NamedTuple):
 CHEAP_SUMS = Limits(2**6, 2**2)  # for sums that cost no more than a Gibbs sweep
 QUICK_SUMS = Limits(2**12, 2**6)  # for sums in every training update
 SLOW_SUMS = Limits(2**16, 2**12)  # for sums that are computed once
-ENTRIES_OF_SUMS = 2**26  # about a second of such sums, for all rows together
+ENTRIES_OF_SUMS = 2**26  # size of such sums for all rows together, which take about a second
 MOST_TERMS = 2**22  # largest number of terms per row, since all weights are stored
-COMPLETING_SWEEPS = 100  # number of sweeps that complete rows as starts of chains
+COMPLETING_SWEEPS = 100  # number of sweeps to complete the rows at which chains start
 
 
 class Posterior(NamedTuple):
@@ -89,7 +89,7 @@ def check_finite_given(rbm: RBM, rows: np.ndarray) -> None:
 
     Args:
         rbm: the model.
-        rows: in the user's coding, with NaN for missing values, shape (n, visible units).
+        rows: rows in the user's coding, with NaN for missing values, shape (n, visible units).
     """
     check_weights(rbm)
     is_missing = rbm.visible.coding.missing(rows)
@@ -193,7 +193,7 @@ class HiddenSum(NamedTuple):
 
 
 class CompletionSum(NamedTuple):
-    """The sum over all states of at most `missing` missing units of a row (discrete layers)."""
+    """The sum over all states of a row's missing units, at most `missing`, in a discrete layer."""
 
     n_terms: int
     missing: int
@@ -333,7 +333,7 @@ def _completions(
     missing: int,
     indices: Integer[Array, " terms"],
 ) -> tuple[Float[Array, "n terms visible"], Bool[Array, "n terms"]]:
-    """Return completions, and which are valid, since rows differ in the number of missing units."""
+    """Return completions, and which are valid: rows may have fewer than `missing` missing units."""
     n = len(v)
     # One state for all rows, so that an index means the same completion in any batch of rows.
     any_state = visible.sample_without_inputs((1,), key=key_of(0))

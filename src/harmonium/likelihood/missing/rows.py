@@ -26,8 +26,8 @@ def energies_of_seen(
 ) -> RowEnergies:
     """Return the free energies of rows in which NaN marks missing values.
 
-    For a conditional model these are −log p(y_seen | u) = F(u, y_seen) − F(u), of the targets y and
-    the given units u.
+    For a conditional model of targets y given the units u, the result is −log p(y_seen | u) =
+    F(u, y_seen) − F(u) instead.
 
     The free energies of complete rows, and of rows whose missing units can be summed over, are
     computed in float64 and do not depend on the other rows. The other rows are annealed.

@@ -22,8 +22,8 @@ UNCHECKED = (
 )
 MOST_LOST = 2.0  # nats dissipated in both directions together, up to which more chains suffice
 LARGEST_EXPONENT = 700.0  # largest x for which e^x is finite in float64
-BY_CHANCE = 0.05  # probability of as many reference states by chance
-FIRST_LOOK = 0.045  # part of the 5 % probability of a miss; later looks share the rest
+BY_CHANCE = 0.05  # p-value above which costly reference states are attributed to chance
+FIRST_LOOK = 0.045  # probability that the first interval misses; later looks share the rest of 5 %
 
 Ends = tuple[float, float]
 
@@ -58,8 +58,8 @@ class AnnealingRuns(NamedTuple):
     """Log weights of annealing runs in both directions along one schedule.
 
     Attributes:
-        forward: shape (n,); the mean of e^w estimates Z.
-        reverse: log weights of the reverse runs, shape (n,); the mean of e^w estimates 1/Z.
+        forward: log weights w of the forward runs, shape (n,); the mean of e^w estimates Z.
+        reverse: log weights w of the reverse runs, shape (n,); the mean of e^w estimates 1/Z.
         log_shares: the log of the mass that each reverse start represents; None if all are equal.
         references: reverse runs from states of another origin.
         rounds: number of independent rounds with equally many chains.
@@ -127,7 +127,7 @@ class AnnealingRuns(NamedTuple):
         return reachable_cost(len(self.forward) / self.rounds, tolerance)
 
     def warnings(self, estimate: Sandwich, tolerance: float) -> list[str]:
-        """Return the reasons, other than excessive width, not to rely on the narrow interval."""
+        """Return the reasons, apart from its width, not to rely on the narrow interval."""
         fraction = self.undersampled_fraction(estimate.value, tolerance)
         return broken(
             (

@@ -32,8 +32,8 @@ class Annealed(AbstractLogZ):
     Forward runs start from exact draws of a base model. Their estimate is on average below log Z,
     so a log-likelihood from this estimate alone is on average too high. Reverse runs start from
     draws of the model itself. Their estimate is on average above log Z if these draws are exact. In
-    practice, the draws are the final states of the round's forward chains, resampled by weight,
-    after `burn_in` more sweeps. The value of log Z is Bennett's acceptance ratio estimate from both
+    practice, the draws are the final states of the forward chains, resampled by weight, after
+    `burn_in` more sweeps. The value of log Z is Bennett's acceptance ratio estimate from both
     directions, which is not a bound.
 
     A pilot run tries each base, spaces the models along the path by the work dissipated there, and

@@ -50,15 +50,16 @@ BY_PILOT = 10.0  # nats that pilot runs may dissipate on any path
 MORE_BASES = 2  # number of bases fitted to states that no other base reaches
 # One in this many reverse runs of a round starts from each kind of reference state. They replace
 # other runs, since XLA compiles a program for each number of chains: with batches of 512, 576 and
-# 768 the first result took 2.6 s longer. This widens intervals by 4 to 8 %.
+# 768 the first result took 2.6 s longer. Replacing these runs widens intervals by 4 to 8 %.
 ONE_OF = 8
-# The remaining states may all be equal, and a base without spread has no finite precision.
+# Sweeps before a base is fitted to states that no other base reaches. These states may all be
+# equal, and a base without spread has no finite precision.
 SETTLING_SWEEPS = 8
-# The costs of a path's own states vary. Their spread is measured by the highest few, not by the
-# maximum, which a single stray chain determines.
+# The costs of a path's own states vary. Costs up to this quantile count as usual; the maximum is
+# not used instead, because a single stray chain determines it.
 USUAL = 0.97
-# A base checks another base if its own estimate is at most this many nats below: it then found at
-# least a third of Z, so that it could have found a mode of similar size.
+# One base is a check of another if its own estimate is at most this many nats lower. It then found
+# at least a third of Z, so it could have found a missed mode of similar size.
 COMPETENT = 1.0
 ON_TIME = 0.95  # fraction of the remaining time that a round may take at the last pace
 
@@ -187,9 +188,10 @@ class Search:
             self.chains = max(fewest, int(fraction * self.chains))
 
     def _probes(self, tried: Sequence[Candidate]) -> np.ndarray:
-        """Return states of several origins: rows, unweighted final states of bases, and quenches.
+        """Return states of several origins, in all half as many as there are chains.
 
-        The number of states is half the number of chains.
+        The origins are rows, final states of the bases, without weights, and final states of short
+        chains from random states (quenches).
         """
         wanted = self.chains // 2
         self.quenches = fetched(quenched(self.rbm, self.chains, key=self._next_key()))
@@ -227,7 +229,7 @@ class Search:
             self.pace = 2 * (clock() - started) / CHOOSING_STEPS
             costs = -back.sum(0)
             own_costs = costs[:n]
-            # A crude path dissipates work everywhere; only an excess over its own states counts.
+            # A crude path dissipates work everywhere; only costs above its own states' costs count.
             usual = np.quantile(own_costs, USUAL)
             reached = usual + np.log(max(1.0, self.chains * self.tolerance / 3.0))
             beyond = np.minimum(beyond, costs[n:] - reached)

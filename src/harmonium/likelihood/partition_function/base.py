@@ -27,7 +27,7 @@ class LogZ(NamedTuple):
     Attributes:
         value: the estimate, nats.
         low: lower end of its 95 % interval, nats.
-        high: upper end.
+        high: upper end of the interval, nats.
         method: a description of the computation.
         converged: whether the interval is reliable: all checks were made, and agree.
         checked: whether anything independent, such as rows or another base, could have contradicted
@@ -165,12 +165,13 @@ class AbstractLogZ(ABC):
     ) -> LogZ:
         """Return log Z with its interval.
 
-        The free energies of rows of a conditional model are −log p(y | u), so its log Z is 0.
+        For a conditional model, log Z is 0, since the free energy of a row is defined as the
+        negative log-likelihood of its targets given its other units.
 
         Args:
             rbm: the model.
             key: a JAX random key; not needed if `is_estimate` is false.
-            progress: called with the fraction done, from 0 to 1.
+            progress: a function called with the fraction done, from 0 to 1.
 
         Raises:
             InputError: a key is needed but missing, or the method cannot handle the model.

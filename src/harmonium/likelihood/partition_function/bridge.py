@@ -42,7 +42,7 @@ def bennett(forward: np.ndarray, reverse: np.ndarray, log_shares: np.ndarray | N
         forward: log weights of forward runs, nats, shape (n_forward, ...).
         reverse: log weights of reverse runs, shape (n_reverse, ...).
         log_shares: log ω, with ω the share of the model that each reverse start represents, up to a
-            common factor. Equal if None.
+            common factor; None if all shares are equal.
 
     Returns:
         One ratio for each entry of the other axes; a number for runs of shape (n,).
@@ -94,7 +94,8 @@ def bennett_stderr(
 ) -> float:
     """Return the standard error of Bennett's ratio for independent annealing runs, to first order.
 
-    With f = σ(w − r + m) for forward runs and g = σ(w + r − m) for reverse runs, its square is
+    With f = σ(w − r + m) for forward runs and g = σ(w + r − m) for reverse runs, and r and m as in
+    `bennett`, the square of the standard error is
 
         (⟨f²⟩/⟨f⟩² − 1)/n_forward + Σ ω² (g − ⟨g⟩)² / (⟨g⟩ Σ ω)²,    where ⟨g⟩ = Σ ω g / Σ ω
 
@@ -142,7 +143,7 @@ class Sandwich(NamedTuple):
         return self.value - self.half_width, self.value + self.half_width
 
     def at_level(self, level: float) -> Sandwich:
-        """Return the result with an interval that misses log Z with this probability, not 5 %."""
+        """Return the result with an interval that misses log Z with probability `level`."""
         factor = NormalDist().inv_cdf(1.0 - level / 2.0) / Z_95
         return self._replace(half_width=factor * self.half_width)
 
@@ -152,8 +153,8 @@ def sandwich(
 ) -> Sandwich:
     """Estimate log Z from log weights of forward runs (mean weight Z) and reverse runs (1/Z).
 
-    The interval comes from a jackknife over groups, but it is not narrower than for independent
-    chains, since sixteen groups determine their spread only to within about a fifth.
+    The interval comes from a jackknife over groups, but is never narrower than the interval for
+    independent chains, since sixteen groups determine its width only to within about a fifth.
 
     Args:
         forward: log weights of forward runs, nats, group after group.

@@ -43,7 +43,7 @@ def log_z_by_length(
         lengths: distinct lengths.
         method: the method for log Z.
         key: a JAX random key; None if no estimate is needed.
-        progress: called with the fraction done, from 0 to 1.
+        progress: a function called with the fraction done, from 0 to 1.
     """
     method = method.for_model(rbm)
     key = method.checked_key(rbm, key)
@@ -67,10 +67,10 @@ def log_z_of_rows(
     Args:
         rbm: the model.
         lengths: lengths of the rows.
-        weights: weights of the rows; equal if None.
+        weights: weights of the rows; None if all are equal.
         method: the method for log Z.
         key: a JAX random key; None if no estimate is needed.
-        progress: called with the fraction done, from 0 to 1.
+        progress: a function called with the fraction done, from 0 to 1.
     """
     distinct, place = np.unique(lengths, return_inverse=True)
     fractions = np.bincount(place, weights, minlength=len(distinct))

@@ -27,7 +27,7 @@ from .base import AbstractLogZ, LogZ, exact_result
 
 CHUNKS_PER_DISPATCH = 64  # few, so that a long enumeration can be interrupted
 LARGEST_LOG2_STATES = 28
-MOST_IN_FLOAT64 = 2**22  # number of states × columns of both layers; takes milliseconds
+MOST_IN_FLOAT64 = 2**22  # most states × columns of both layers in float64; takes milliseconds
 DRAWS = 64  # states used to estimate the rounding error
 FLOAT64 = 1e-13  # relative rounding error of a sum in float64
 
@@ -36,9 +36,10 @@ FLOAT64 = 1e-13  # relative rounding error of a sum in float64
 class Enumerated(AbstractLogZ):
     """log Z = log Σ_x e^(−F(x)), summed in chunks over the states x of the smaller discrete layer.
 
-    Few states are summed in float64. For many states, energies are computed in float32, and the
-    rounding error is corrected by adding log ⟨e^(F − F′)⟩ over states drawn in proportion to their
-    terms, with F′ in float64. The 95 % interval of log Z is the confidence interval of this mean.
+    Few states are summed in float64. For many states, F is computed in float32, and the rounding
+    error is corrected by adding log ⟨e^(F − F′)⟩, where F′ is the free energy in float64 and the
+    mean is over states drawn in proportion to e^(−F). The 95 % interval of log Z is that of this
+    correction.
     The sums of all chunks are added in float64 on the host, and memory use does not grow with the
     number of states.
 
@@ -86,7 +87,7 @@ def _log_sums_of_chunks(summed: RBM, progress: Callable[[float], Any]) -> np.nda
     """Return log Σ e^(−F) of each chunk, in float64.
 
     Raises:
-        Interrupted: a KeyboardInterrupt.
+        Interrupted: the user interrupted the sum.
     """
     rows, chunks = chunk_plan(summed)
     log_sums: list[np.ndarray] = []

@@ -1,9 +1,10 @@
 """log Z for all lengths of documents at once, by annealing along the length.
 
 A model that takes a row's length D as given has one log Z for each D. In F(h) the length acts as an
-inverse temperature: Γ_v = D L(h). Chains of hidden states start with no words, when the hidden
-units are independent, and receive one word after another; they thus pass through the models of all
-lengths. One annealing run therefore estimates log Z for all lengths.
+inverse temperature, since it multiplies the term of the visible units: Γ_v = D L(h). Chains of
+hidden states start with no words, when the hidden units are independent, and receive one word after
+another; they thus pass through the models of all lengths. One annealing run therefore estimates
+log Z for all lengths.
 """
 
 from __future__ import annotations
@@ -77,18 +78,19 @@ def log_z_of_lengths(
     states in time. At the ends of segments, the chains of each of 16 independent groups are
     therefore resampled by weight. The value is the sum of Bennett's ratios over the segments, with
     a jackknife interval over groups. The value is checked against the estimates from each
-    direction: for forward runs, E[Π_s mean_group e^w_s] = Z_D / Z_0, and for reverse runs, the
-    estimate from whole runs divided by the estimate from their first part, down to D.
+    direction. With log weights w_s in segment s, E[Π_s mean_group e^w_s] = Z_D / Z_0 for forward
+    runs; for reverse runs, the estimate from whole runs is divided by the estimate from their first
+    part, down to D.
 
     Args:
         rbm: the model.
-        lengths: positive.
+        lengths: the lengths, all positive.
         chains: number of chains in each direction.
         steps: total steps of a run; as many as needed if None.
         tolerance: nats, at each length, as in `Annealed`.
         seconds: time limit after which no new round starts.
         key: a JAX random key.
-        progress: called with the fraction done.
+        progress: a function called with the fraction done, from 0 to 1.
 
     Source: Neal 2001; Hukushima & Iba 2003 (population annealing); Bennett 1976.
     """

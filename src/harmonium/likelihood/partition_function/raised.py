@@ -77,7 +77,8 @@ def raise_log_likelihood(
 
     Args:
         rbm: the model.
-        rows: in the user's coding, shape (n, visible units); a few hundred are usual.
+        rows: rows to score, in the user's coding, shape (n, visible units); a few hundred are
+            usual.
         key: a JAX random key.
         chains: number of reverse runs from each row.
         steps: number of steps of each run.

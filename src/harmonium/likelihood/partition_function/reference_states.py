@@ -23,11 +23,13 @@ from ...rbm import RBM
 from .schedule import swept
 
 QUENCH_SWEEPS = 64  # enough sweeps to reach a mode, too few to leave it for the largest mode
-# Of 512 known states: few enough that a mode of 3 % has this many, and enough to include the
-# nearest of 128 draws from the same distribution.
+# A state counts as near a known state if fewer than this many of 512 known states are nearer. The
+# number is small enough that a mode of 3 % has as many known states, and large enough that one of
+# 128 draws from the same distribution is nearly always near.
 NEIGHBOURS = 16
-# Chains from random states are a check if they reach nearly all known states. Not all: among
-# equally many draws from one distribution, two in a hundred have no neighbour (`covered`).
+# Chains from random states are a check if they reach more than this fraction of the known states.
+# The fraction is below 1, because even among equally many draws from the same distribution, two in
+# a hundred have no neighbour (`covered`).
 COVERED = 0.9
 
 

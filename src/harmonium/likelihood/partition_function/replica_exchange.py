@@ -32,7 +32,7 @@ ROUNDS = 5
 ACCEPTANCE = 0.5
 FEWEST_CHAINS = 8  # fewest columns; the error is estimated from their differences
 LEAST_ACCEPTANCE = 0.1  # lowest acceptance probability allowed for a pair of neighbours
-FEWEST_TRIPS = 5.0  # fewest mean round trips per column in the counted part of a run
+FEWEST_TRIPS = 5.0  # fewest mean round trips per column in the part of a run that is not discarded
 # p-values below which two estimates may differ, and certainly differ.
 LEVEL = 1e-3
 CERTAIN = 1e-5
@@ -66,8 +66,8 @@ class Exchanged(AbstractLogZ):
 
         the interval is narrower than ± tolerance,
         every pair accepts at least a tenth of its swaps,
-        the replicas of a column made at least five round trips on average in the counted part,
-        both halves of the counted part agree, at a level of 0.001,
+        the replicas of a column made at least five round trips on average in the second half,
+        the third and the fourth quarter of the run agree, at a level of 0.001,
 
     or the time limit is reached. Two ladders run side by side, both spaced by a pilot run: one of
     temperatures from the neutral model (zero biases and weights), and one from the
@@ -153,7 +153,7 @@ def carried_log_z(
 
     If the replicas kept up with training, they follow the distributions of the models on the
     ladder, so a short continuation is enough for Bennett's ratios. Convergence is decided as in
-    `Exchanged`, except that round trips during training also count.
+    `Exchanged`, except that no part of the run is discarded and round trips during training count.
 
     Args:
         rbm: the model of these replicas, `fit.state.rbm`.

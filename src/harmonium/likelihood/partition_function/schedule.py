@@ -32,7 +32,8 @@ class AnnealingSchedule(NamedTuple):
     """A path and the ends of its segments; every segment has the same number of steps.
 
     Attributes:
-        path: the path of models. times: positions from 0 to 1, shape (segments + 1,).
+        path: the path of models.
+        times: the ends of the segments on the path, from 0 to 1, shape (segments + 1,).
     """
 
     path: AbstractPath
@@ -46,11 +47,11 @@ class AnnealingSchedule(NamedTuple):
     def respaced(self, *gains: np.ndarray) -> AnnealingSchedule:
         """Space the segments so that all contribute equally to the variance of the total work.
 
-        With log weights w_b, segment b contributes C_b = cov(w_b, Σ w). This includes correlations
-        between segments: if chains mix slowly, the work in one segment is correlated with the work
-        in the next. Since C scales with the square of a segment's length, lengths are measured by
-        √C. C is bounded from below by a fifth of the segment's variance, because covariances are
-        noisy.
+        Segment b, with log weights w_b, contributes C_b = cov(w_b, Σ_a w_a). This includes
+        correlations between segments: if chains mix slowly, the work in one segment is correlated
+        with the work in the next. Since C_b scales with the square of the segment's length, lengths
+        are measured by √C_b. Because covariances are noisy, C_b is bounded from below by a fifth of
+        the variance of w_b.
 
         Args:
             gains: log weights of each segment in the order of the schedule, shape (segments, n),
@@ -150,7 +151,7 @@ class FinalStates(NamedTuple):
 
     Attributes:
         v: visible states, shape (n, visible).
-        log_weights: shape (n,); the mean of e^w is an unbiased estimate of Z.
+        log_weights: log weights w, shape (n,); the mean of e^w is an unbiased estimate of Z.
     """
 
     v: Float[Array, "n visible"]

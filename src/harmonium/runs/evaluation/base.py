@@ -22,11 +22,11 @@ NO_ROWS = "no rows; name them as DATA"
 
 
 class AbstractBlock(ABC):
-    """A block of scores in an evaluation; an instance, a frozen dataclass, holds the scores.
+    """A block of scores in an evaluation; subclasses are frozen dataclasses that hold the scores.
 
     Attributes:
         name: the block's key in the JSON.
-        title: its name in the table if the result is not known; "" to print no such line.
+        title: the name of a missing result in the table; "" if a missing result is not listed.
         stage: its name in the progress display.
         seconds: approximate time limit, in seconds; None for no limit.
         is_slow: whether `--quick` omits the block.
@@ -89,7 +89,7 @@ class RowMean:
     Attributes:
         value: the mean.
         stderr_rows: the standard error of the mean; NaN for a single row.
-        rows: the name of the rows.
+        rows: the name of the part of the rows, such as "test".
         n_rows: the number of rows.
     """
 
@@ -118,7 +118,7 @@ class RowMean:
 
 
 def scored_rows(target: Target, most: int) -> tuple[np.ndarray, str]:
-    """Return up to `most` of the rows to score, in the user's coding, and their part's name.
+    """Return up to `most` rows to score, in the user's coding, and the name of their part.
 
     Raises:
         NotMeasuredError: there are no rows.

@@ -69,7 +69,8 @@ class Mixing(AbstractBlock):
         mixing = self.mixing
         time = f"{diagnostics.count(mixing.relaxation)} sweeps"
         run = f"{mixing.chains} chains × {mixing.sweeps:,} sweeps"
-        # The relaxation time is −2 / log λ, after which a correlation has decayed to e⁻².
+        # If the slowest mode decays by a factor λ per sweep, the relaxation time is −2 / log λ,
+        # after which e⁻² of this mode is left.
         explanation = f"after which 14 % of the slowest mode is left ({run})"
         if not mixing.resolved:
             limit = f"{SECONDS:g} s" if mixing.sweeps < SWEEPS else "these sweeps"

@@ -103,6 +103,6 @@ def annealing_picture(plot: Any, target: Target) -> Any:
     log_z = target.log_z
     if log_z is None or log_z.forward is None or log_z.reverse is None:
         method = "not known" if log_z is None else log_z.method.split(",")[0]
-        raise NotMeasuredError(f"log Z is {method}: nothing was annealed")
+        raise NotMeasuredError(f"log Z is {method}, so nothing was annealed")
     interval = {"value": log_z.value, "low": log_z.low, "high": log_z.high}
     return plot.annealing_runs(log_z.forward, log_z.reverse, **interval)

@@ -48,7 +48,11 @@ class EvaluationConfig:
     ] = "auto"
     seconds: Annotated[
         float,
-        Number("Time limit for log Z; no new round starts after it.", advice="give 120", below=1e9),
+        Number(
+            "Time limit for log Z, in seconds; after it, no new round of estimation starts.",
+            advice="give 120",
+            below=1e9,
+        ),
     ] = 120.0
     chains: Annotated[
         int | None,
@@ -94,7 +98,7 @@ class EvaluationConfig:
         if self.text.given and self.data is None:
             raise InputError(
                 f"--{next(iter(self.text.given))}: expected a text file as DATA; got none; leave"
-                " out this option: a run's own rows are read with the options of the run."
+                " out this option, since a run's own rows are read with the options of the run."
             )
         if self.method == "tempered":
             if self.chains is not None:

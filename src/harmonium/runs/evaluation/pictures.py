@@ -13,7 +13,7 @@ from .target import Target
 
 @dataclass(frozen=True)
 class Pictures:
-    """The picture files that were written, and the reason why each other picture was not."""
+    """The picture files that were written, and why each of the other pictures is missing."""
 
     written: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Pictures:
             progress((number + 1) / len(pictures))
 
     def lines(self) -> list[str]:
-        """Return lines, to print below the table, that list the pictures."""
+        """Return the list of pictures, as lines to print below the table."""
         lines = [f"  {path}" for path in self.written]
         lines += [f"  no {name}: {reason}." for name, reason in self.left_out.items()]
         return ["", "pictures", *lines] if lines else []

@@ -116,7 +116,7 @@ class Reconstruction(AbstractBlock):
 
 @dataclass(frozen=True)
 class FreeEnergyGap(AbstractBlock):
-    """The free-energy gap: ⟨F⟩ of held-out rows minus ⟨F⟩ of training rows.
+    """The free-energy gap: mean free energy of held-out rows minus that of training rows.
 
     Attributes:
         learned: the mean free energy of training rows, in nats.

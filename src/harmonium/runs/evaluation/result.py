@@ -54,7 +54,7 @@ class Evaluation:
     seconds: Mapping[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the evaluation in JSON types, with missing results under "not_known"."""
+        """Return the evaluation in JSON types; a missing result is {"not_known": its reason}."""
         rows = None
         if self.target.scored is not None:
             count = len(self.target.scored)

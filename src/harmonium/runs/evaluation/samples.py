@@ -94,7 +94,7 @@ class SampleQuality(AbstractBlock):
         rows = rows[np.arange(SAMPLES) * len(rows) // SAMPLES]
         drawn = drawn_like(rbm, np.asarray(rows), key=target.key_of(3))
         if not np.isfinite(drawn.rows).all():
-            raise NotMeasuredError("the model's draws overflow: its parameters are too large")
+            raise NotMeasuredError("the model's draws overflow, since its parameters are too large")
         target.samples = drawn
         learned, held_out = target.learned_and_held_out or (target.name, None)
         data = target.rows(learned, MOST_ROWS)

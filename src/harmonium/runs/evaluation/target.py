@@ -130,7 +130,7 @@ def _rows_given(folder: RunFolder, data: str, rbm: RBM, options: EvaluationConfi
 
 
 def _chosen_part(part: str, parts: dict[str, Dataset], source: str) -> str:
-    """Return the part of the rows to score: by default test, else validation, else train."""
+    """Return the name of the rows to score: by default test, else validation, else train."""
     wanted = ("test", "validation", "train", GIVEN) if part == "auto" else (part,)
     for name in wanted:
         if name in parts:

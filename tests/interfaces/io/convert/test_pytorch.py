@@ -175,7 +175,7 @@ def test_programs_are_refused():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.jit.script(Module()).save("m.pt")
-    assert "a TorchScript program, never loaded" in refusal("m.pt")
+    assert "a TorchScript program, which is never loaded" in refusal("m.pt")
 
 
 def test_a_number_repeated_without_end_is_refused():
