@@ -183,7 +183,7 @@ def test_parts_are_columns_to_ask_for_and_to_tell():
     conditions = columns.conditions("paid=2021-03-05", "--given")
     [row] = columns.encode(conditions.cells, "--given", may_lack=True)
     assert np.isnan(row).sum() == 1
-    with pytest.raises(hm.InputError, match="unknown columns before the bar; got 'paid weekday'"):
+    with pytest.raises(hm.InputError, match="before and after the bar; got 'paid weekday'"):
         hm.ask(rbm, columns, "paid weekday | paid=2021-03-05", key=key)
     [amount] = hm.ask(rbm, columns, "amount | paid=2021-03-05..2021-06-01", key=key, sweeps=20)
     assert amount.quantiles

@@ -26,9 +26,9 @@ from .autocorrelation import estimates, relaxation_bound, relaxation_of
 from .base import Mixing
 from .chain_observables import names_watched, slow_directions, watch
 
-FIRST_SWEEPS = 1_024  # initial length of a run, which is doubled until it is resolved
+FIRST_SWEEPS = 1_024  # initial length of a run, doubled until the relaxation time is resolved
 MOST_RECORDS = 4_096  # per chain; longer runs are thinned
-RECORDS_PER_DISPATCH = 128  # so that a long run can be interrupted
+RECORDS_PER_DISPATCH = 128  # few, so that a long run can be interrupted
 FEWEST_CHAINS = 16  # half of them from each kind of start
 LENGTH_IN_TAU = 50  # chain length at which the autocorrelation time is reliable (Sokal 1997)
 LARGEST_RHAT = 1.01  # for chains that agree (Vehtari et al. 2021)

@@ -37,10 +37,10 @@ class _Sets(NamedTuple):
     Attributes:
         values: the values of the variables minus their values in one row, shape (pool, variables).
         metric: the weight of each variable in squared distances, shape (variables,).
-        samples: the samples, in a new order for each split, shape (splits, k).
-        data: rows of data, shape (splits, k).
-        fresh: other rows of data, shape (splits, k).
-        held_out: held-out rows, shape (splits, fewer).
+        samples: indices of the samples, in a new order for each split, shape (splits, k).
+        data: indices of rows of data, shape (splits, k).
+        fresh: indices of other rows of data, shape (splits, k).
+        held_out: indices of held-out rows, shape (splits, fewer).
     """
 
     values: np.ndarray

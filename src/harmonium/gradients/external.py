@@ -29,7 +29,8 @@ from .base import About, AbstractGradient, Estimate, Status, cloud_gradient
 
 WEIGHTINGS = ("counts", "boltzmann")
 FEW = 0.1  # the effective fraction of the draws below which a note is added
-# With few draws the estimate of β may be 0 or ∞. STEP limits its change in an update.
+# With few draws the estimate of β may be 0 or ∞. STEP limits its change in an update, and LEAST and
+# MOST limit its value.
 STEP = 8.0
 LEAST = 1e-2
 MOST = 1e2

@@ -251,7 +251,7 @@ class Trajectory(AbstractLadder):
 
     def changed(self, rbm: RBM, state: LadderState) -> LadderState:
         """Add the current model to the ladder if due, after freeing a place if none is left."""
-        first = (~state.at_end).sum()  # the first place of the current model
+        first = (~state.at_end).sum()  # the first place that holds the current model
         is_far = state.acceptance[first - 1] < self.acceptance
         due = is_far & (state.since >= WAIT)
         is_full = first >= self.models - 1

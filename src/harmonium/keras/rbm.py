@@ -108,7 +108,7 @@ class RBM(BaseModel):
         self._means = [keras.metrics.Mean(name=name) for name in monitors.NAMES]
         self.penalty = Penalty(name="penalty")
         self._has_penalty = False
-        self._has_own_optimizer = True  # whether the user chose it
+        self._has_own_optimizer = True  # whether the user chose the optimiser
         self.has_warned_of_scale = False
 
     def build(self, input_shape: Any) -> None:

@@ -26,7 +26,7 @@ from ..evaluation.moments import Variables, check_codes, variables_of
 from ..io.formats.base import write_whole
 
 DPI = 120  # text is sharp on a screen
-# distinct for every kind of colour vision
+# colours that are distinct for every kind of colour vision
 BLUE = "#0072B2"
 GREY = "#767676"
 ORANGE = "#D55E00"

@@ -15,7 +15,7 @@ from ..evaluation.moments import NUMERIC, Variables, groups, pearson
 from .base import BLUE, GREY, MOST_ROWS, SMALL, checked_variables, label, new_figure, signed
 
 MOST_PAIRS = 5_000  # more points would hide one another
-BLOCK = 64  # variables at a time: products of pairs for all rows would not fit in memory
+BLOCK = 64  # variables or pairs at a time, since the values of all pairs would not fit in memory
 
 
 class _Moments(NamedTuple):

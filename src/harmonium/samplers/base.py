@@ -145,7 +145,8 @@ class AbstractSampler(AbstractModule):
             count: number of steps.
             key: a JAX random key.
             first: the index of the first step.
-            turns: number of steps per block of the loop on a GPU; 1 if `count` is traced and small.
+            turns: number of steps per block of the loop on a GPU; use 1 if `count` is traced and
+                small.
         """
 
         def step(i: Array, state: Any) -> Any:

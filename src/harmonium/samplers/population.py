@@ -221,7 +221,7 @@ def moved_population(
         log_weights = here.log_weights + gain.reshape(shape)
         there = Population(v, log_weights, here.families)
         low = effective_size(_shares(log_weights)) < RESAMPLED_BELOW * shape[-1]
-        if waits_at_turns():  # here a conditional would wait for the host too
+        if waits_at_turns():  # on such a device, a conditional would also wait for the host
             return _resampled(there, low, key_choose)
         return jax.lax.cond(low.any(), _resampled, lambda p, *_: p, there, low, key_choose)
 

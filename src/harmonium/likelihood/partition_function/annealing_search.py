@@ -39,12 +39,12 @@ from .schedule import (
 # Steps per segment of pilot runs: to find the spacing, then to choose among the bases.
 SPACING_STEPS = 3
 CHOOSING_STEPS = 6
-AIM = 0.3  # target of a schedule: nats dissipated forward and in reverse together
+AIM = 0.3  # nats that runs along a schedule should dissipate, in both directions together
 # Steps per segment of a round.
 FEWEST_STEPS = 4
 MOST_STEPS = 2**20
 ENOUGH_GROUPS = 8  # groups of forward chains; with fewer groups, an interval is rarely narrow
-WHOLE_ROUND = 2.6  # time of a round relative to its forward runs: burn-in, reverse runs, starts
+WHOLE_ROUND = 2.6  # time of a round, with burn-in and reverse runs, relative to its forward runs
 FEWEST_CHAINS = 32  # fewest chains, for a model so large that more would not finish in time
 BY_PILOT = 10.0  # nats that pilot runs may dissipate on any path
 MORE_BASES = 2  # number of bases fitted to states that no other base reaches
@@ -177,7 +177,7 @@ class Search:
         steps = CHOOSING_STEPS * WHOLE_ROUND * len(schedules) + FEWEST_STEPS * WHOLE_ROUND
         spent = clock() - self.began
         if spent * steps < SPACING_STEPS * len(schedules) * self._left():
-            return  # there is time enough even if compiling took none of it
+            return  # there is enough time, even if none of the time spent was compilation
         started = clock()
         self._forward(schedules[-1], 1)
         # If compilation took most of the time, the time left is no measure of the model's speed.

@@ -198,7 +198,7 @@ _free_energy = compiled(RBM.free_energy)
 
 
 def log_z(rbm: RBM) -> Float[Array, ""]:
-    """Return log Z = log Σ_x e^(−F(x)) over the smaller discrete layer x. Traceable, one dispatch.
+    """Return log Z = log Σ_x e^(−F(x)) over the smaller discrete layer x. JAX can trace this.
 
     Raises:
         InputError: neither layer is discrete, or there are more than 2^31 states.
