@@ -530,7 +530,7 @@ ERRORS = {
     "no columns": (lambda: hm.Stream([{}]).columns, "got shapes no columns"),
     "greys that are drawn": (
         lambda: hm.Stream(ROWS, stochastic=True).changed(abs),
-        "rows of fixed values",
+        "the same values at each visit",
     ),
     "a number of rows": (lambda: hm.Stream(ROWS, rows=7), "rows: expected None with data"),
     "all held out": (lambda: hm.Stream(ROWS).split_off(N), "fewer than the 230 rows; got 230"),

@@ -83,7 +83,7 @@ def test_certain_units_do_no_harm():
 def test_tap_of_codes_is_refused_and_mean_field_is_not():
     rbm = random_rbm(hm.Potts(2, states=3), hm.Bernoulli(2), 0)
     rows = np.array([[0, 1], [2, 2]])
-    with pytest.raises(hm.InputError, match="of independent columns"):
+    with pytest.raises(hm.InputError, match="units with one column each"):
         hm.fit(rbm, rows, key=KEY, gradient=hm.MeanField(order=2))
     fit = hm.fit(rbm, rows, key=KEY, gradient=hm.MeanField(order=1), epochs=3)
     assert fit.history[-1]["mean_field_residual"] >= 0

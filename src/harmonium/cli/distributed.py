@@ -87,7 +87,7 @@ def _number_in(variable: str) -> int | None:
 
 
 def _keep_standard_output() -> None:
-    """Keep Gloo, through which processes on CPUs communicate, from printing amid the JSON."""
+    """Prevent Gloo, by which processes on CPUs communicate, from printing into JSON output."""
     sys.stdout.flush()
     own = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)

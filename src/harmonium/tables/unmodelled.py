@@ -133,7 +133,7 @@ class Key(AbstractUnmodelled):
 
     @classmethod
     def _of_signs(cls, name: str, cells: list[str], why: str) -> Key | None:
-        """Create a key from equally long texts with fixed kinds of characters at each position.
+        """Return a column of identifiers from texts with the same length and kinds of characters.
 
         Return None if there are too few possible keys.
         """

@@ -232,6 +232,7 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
 
     def update(grads: RBM, state: WhitenedState, rbm: RBM, **extra: Any) -> tuple[RBM, Any]:
         if state.basis is None:
+            grads = over_copies(rbm, grads)
             updates, inner_state = wrapped.update(grads, state.inner, rbm, **extra)
             return updates, state._replace(inner=inner_state)
 
@@ -250,6 +251,18 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
         return restored(updates), state._replace(inner=inner_state)
 
     return transformation(init, update)
+
+
+def over_copies(rbm: RBM, grads: RBM) -> RBM:
+    """Return the gradient with that of each shared weight divided by its number of copies in W.
+
+    The curvature of the likelihood along a shared weight grows with the number of its copies as the
+    gradient does, so that the mean over the copies suits the rates of weights that are not shared.
+    """
+    if is_plain(rbm.weights) or rbm.weights.copies == 1:
+        return grads
+    mean = map_parameters(lambda g: g / rbm.weights.copies, grads.weights)
+    return eqx.tree_at(lambda model: model.weights, grads, mean)
 
 
 @compiled

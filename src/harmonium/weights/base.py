@@ -57,6 +57,11 @@ class AbstractWeights(AbstractModule):
     """Whether `@` multiplies states by arrays that `map_arrays` can replace by `Rounded`."""
 
     @property
+    def copies(self) -> int:
+        """The number of entries of W that each parameter sets."""
+        return 1
+
+    @property
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
         """The shape, (visible columns, hidden columns)."""

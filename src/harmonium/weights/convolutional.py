@@ -34,8 +34,7 @@ class ConvolutionalWeights(AbstractWeights):
     Columns are ordered by position, in row-major order, and at each position by channel (visible)
     or filter (hidden). With periodic padding and equal biases at all positions, the model is
     invariant under translations of both layers. The gradient of a filter is a sum over all
-    positions, so that learning rates must be smaller than for an array, in inverse proportion to
-    the number of positions.
+    positions; a `Recipe` divides it by their number, so that the usual learning rates apply.
 
     Attributes:
         filters: f, shape (filters, *window, channels).
@@ -143,6 +142,11 @@ class ConvolutionalWeights(AbstractWeights):
         room = [0] * len(self.grid) if self.padding != "valid" else [w - 1 for w in self.window]
         spaces = zip(self.grid, room, self.stride, strict=True)
         return tuple(math.ceil((size - less) / step) for size, less, step in spaces)
+
+    @property
+    def copies(self) -> int:
+        """The number of positions of a filter."""
+        return math.prod(self.maps)
 
     @property
     def shape(self) -> tuple[int, ...]:
