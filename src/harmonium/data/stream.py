@@ -349,8 +349,8 @@ class Stream(AbstractRows):
         """
         if self.stochastic:
             raise InputError(
-                f"{self.name}: expected the same values at each visit; got grey levels from which bits"
-                " are drawn; set them to 0 or 1 first."
+                f"{self.name}: expected the same values at each visit; got grey levels, from which"
+                " bits are drawn; set them to 0 or 1 first."
             )
 
         def both(rows: np.ndarray) -> np.ndarray:

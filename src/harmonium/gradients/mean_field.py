@@ -91,7 +91,7 @@ class MeanField(AbstractGradient):
             is_simple = has_independent_units(layer) and layer.n_units == layer.size
             if self.order == 2 and not is_simple:
                 raise InputError(
-                    f"TAP: expected units with one column each, not one-hot units; got {layer}; choose"
+                    f"TAP: expected units with one column each, not one-hot; got {layer}; choose"
                     " hm.MeanField(order=1), or another method."
                 )
         hidden = rbm.inputs_to_h(rbm.visible.sample_without_inputs((self.solutions,), key=key))

@@ -189,7 +189,7 @@ def weights_only(rbm: RBM) -> RBM:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe for stochastic gradient ascent; called with a number of updates, it returns an optimiser.
+    """A recipe for stochastic gradient ascent: a function from a run's length to an optimiser.
 
     A gradient passes through `sparsity`, and then, as a gradient of the centred model, through
     momentum, decay, the learning rate and the proximal steps of the penalties. The resulting

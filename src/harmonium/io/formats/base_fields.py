@@ -42,8 +42,8 @@ def check_numbers(description: Any, place: str, entries: int, source: str, advic
             )
         if isinstance(value, int) and abs(value) > most:
             raise InputError(
-                f"{source}: expected sizes consistent with the arrays; got {value:,} at {where}, which"
-                f" exceeds both {MOST:,} and the number of entries in the arrays; {advice}."
+                f"{source}: expected sizes consistent with the arrays; got {value:,} at {where},"
+                f" which exceeds both {MOST:,} and the number of entries in the arrays; {advice}."
             )
 
 
