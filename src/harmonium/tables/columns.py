@@ -125,8 +125,9 @@ class Columns:
             for column in columns
             if column.parts
         )
-        names = (column.name for column in lagged)
-        return replace(self, columns=(*lagged, *columns), given=(*names, *self.given), past=past)
+        names = [column.name for column in lagged]
+        names += [column.name for column in columns if column.parts and column.name in self.given]
+        return replace(self, columns=(*lagged, *columns), given=tuple(names), past=past)
 
     def rows_of_series(self, frame: Frame, label: str) -> Frame:
         """Return the table; if it is a series without columns of earlier rows, these are added."""
