@@ -125,7 +125,7 @@ def measured(series: np.ndarray, layer: Any, past: int) -> list[dict[str, Any]]:
         "conditional RBM": fitted(conditional, HIDDEN),
     }
     for name, score in scores.items():
-        record = {"low": score.low, "high": score.high, "converged": score.converged}
+        record = {"low": round(float(score.low), 3), "high": round(float(score.high), 3)}
         records.append({"model": name, "log p": score.value} | record)
     return records
 
@@ -145,7 +145,8 @@ def main() -> None:
         results = measured(series, layer, past) + more
         for result in results:
             print(row([name, result["model"], signed(result["log p"], 2)]), flush=True)
-            records.append({"series": name} | result)
+            score = {"log p": round(float(result["log p"]), 3)}
+            records.append({"series": name} | result | score)
     if args.json:
         write_records(args.json, __file__, records)
 

@@ -333,10 +333,10 @@ def test_a_run_finds_its_rows_from_any_folder(cli, no_report, tmp_path, monkeypa
 
 
 def test_a_report_says_if_its_samples_have_not_converged(cli, trained, tmp_path, monkeypatch):
-    def apart(rbm, n, key):
-        return DrawnRows(hm.sample(rbm, n, key=key), False, "Not converged: apart.")
+    def apart(rbm, rows, key):
+        return DrawnRows(hm.sample(rbm, len(rows), key=key), False, "Not converged: apart.")
 
-    monkeypatch.setattr("harmonium.runs.report.drawn_rows", apart)
+    monkeypatch.setattr("harmonium.runs.report.drawn_like", apart)
     assert cli("report", str(trained), "--out", str(tmp_path / "r.html")).status == 0
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "Samples that are shown: Not converged: apart." in page

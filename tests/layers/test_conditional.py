@@ -211,6 +211,14 @@ def test_fit_learns_a_function_of_the_given_units(gradient):
     np.testing.assert_allclose(answers.mean[:, 2], [1.0, 0.0], atol=0.3)
 
 
+def test_products_may_be_rounded():
+    rows = np.asarray(jax.random.bernoulli(KEY, 0.4, (400, 20))).astype(float)
+    rbm = hm.initialize(hm.Conditional(hm.Bernoulli(20), range(5)), hm.Bernoulli(8), rows, key=KEY)
+    for precision in ("bfloat16", "float32"):
+        fit = hm.fit(rbm, rows, key=KEY, epochs=2, precision=precision)
+        assert np.isfinite(hm.log_likelihood(fit.rbm, rows).value)
+
+
 def test_a_run_is_resumed_with_its_chains():
     rows = np.asarray(jax.random.bernoulli(KEY, 0.4, (600, 30))).astype(float)
     layer = hm.Conditional(hm.Bernoulli(30), given=range(10))

@@ -343,7 +343,7 @@ def test_new_rows_have_the_categories_of_fit_and_their_own(declared, expected, o
     cells = [*declared[:1], None, None]
     new = pd.DataFrame({"city": pd.Series(cells, dtype=own), "x": REAL[: len(cells)]})
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X: column 'city': not seen in fit")
+        warnings.filterwarnings("ignore", "X: column 'city': categories not seen in fit")
         result = small_imputer(train).transform(new)
     assert result.city.dtype == pd.CategoricalDtype(expected, ordered=ordered)
     assert result.city.notna().all()
@@ -351,7 +351,7 @@ def test_new_rows_have_the_categories_of_fit_and_their_own(declared, expected, o
     complete = new[new.city.notna()]
     if len(complete):
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "X: column 'city': not seen in fit")
+            warnings.filterwarnings("ignore", "X: column 'city': categories not seen in fit")
             again = small_imputer(train).transform(complete)
         assert again.city.dtype == result.city.dtype  # whether a cell is missing or not
 

@@ -36,7 +36,7 @@ def test_columns_of_several_types():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"n_components": 64}, "n_components: expected a number of units for each layer"),
+        ({"n_components": "64"}, "n_components: expected a number of units for each layer"),
         ({"n_components": (4, 0)}, "n_components"),
         ({"hidden": "softmax"}, "hidden: expected one of"),
         ({"n_iter": 0}, "n_iter"),

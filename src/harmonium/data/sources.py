@@ -240,6 +240,7 @@ def _of_columns(
         columns=columns,
         log_density=columns.log_density(frame),
         groups=_blocks_of_series(len(frame)) if columns.past else None,
+        is_series=columns.past > 0,
     )
 
 
@@ -281,7 +282,8 @@ def _with_given(table: Table, names: Sequence[str], roles: Roles, source: str) -
         table = _later(table, roles.past)
         note = f"{table.name}: each row follows {count_of(roles.past, 'row')} that are given."
         groups = _blocks_of_series(len(rows))
-        table = replace(table, train=rows, groups=groups, notes=(*table.notes, note))
+        notes = (*table.notes, note)
+        table = replace(table, train=rows, groups=groups, notes=notes, is_series=True)
         before = roles.past * columns
         given = [*range(before), *(before + place for place in given)]
     if len(given) == table.train.shape[1]:

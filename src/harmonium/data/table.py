@@ -53,6 +53,7 @@ class Table:
         frame: The cells of a table's columns, as long as the column types are undecided.
         given: The indices of the columns of plain numbers that are given in every row; those of a
             table are recorded in `columns`.
+        is_series: Whether earlier rows are given with each row; the groups are blocks of rows.
 
     Example:
         >>> rows = hm.bars_and_stripes(2)
@@ -82,11 +83,7 @@ class Table:
     groups: np.ndarray | None = None
     frame: Frame | None = None
     given: tuple[int, ...] = ()
-
-    @property
-    def is_series(self) -> bool:
-        """Whether the groups of rows are blocks of a series."""
-        return self.groups is not None and self.sites is None
+    is_series: bool = False
 
     def __post_init__(self) -> None:
         """Convert a kind given as a string."""

@@ -28,7 +28,7 @@ class DeepRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_components : tuple of int, default=(64, 64)
-        Numbers of hidden units, from the data upwards.
+        Numbers of hidden units, from the data upwards; one number means one layer.
     visible : str, dict or list of pairs, default="auto"
         The types of the columns, as in `RBM`. Rows must have no missing cells.
     hidden : str, default="bernoulli"
@@ -73,6 +73,8 @@ class DeepRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Train an RBM on the rows of X, and one on each hidden layer but the last."""
         columns, X = columns_and_rows(self, X, self.visible)
         sizes = self.n_components
+        if isinstance(sizes, int | np.integer):  # a single layer
+            sizes = (sizes,)
         if not isinstance(sizes, tuple | list) or not sizes:
             raise InputError(
                 f"n_components: expected a number of units for each layer, such as (64, 64); got"
