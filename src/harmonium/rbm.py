@@ -258,6 +258,8 @@ def checked_rbm(rbm: Any, name: str = "rbm") -> RBM:
         name: the name of the model in error messages.
     """
     checked_type(rbm, name)
+    if is_conditional(rbm.hidden):
+        raise InputError(f"{name}: expected given units only in the visible layer; got {rbm}.")
     for layer in (rbm.visible, rbm.hidden):
         if shapes_of(_cgf_without_inputs, layer).ndim:
             raise InputError(

@@ -242,7 +242,9 @@ CASES = [
     Case("export model.npz new/x.h5", "new/x.h5: expected a file in a folder", "no folder 'new'"),
     Case("export mixed.safetensors x.h5", "x.h5: expected Bernoulli or Potts visible", "Mixed"),
     Case("export mixed.safetensors model.npz --overwrite", "model.npz: expected Bernoulli or"),
-    Case("export potts.safetensors x.json", "x.json: expected units that take two values"),
+    Case(
+        "export potts.safetensors x.json", "x.json: expected independent units that take two values"
+    ),
     Case("export nan_model.npz model.npz --overwrite", "finite numbers in 'W'"),
     Case("evaluate random.h5", "random.h5: expected an HDF5 file of the rbms package"),
     Case("evaluate good.h5:update_2", "expected an update that the file holds", "'update_1'"),

@@ -105,7 +105,7 @@ def test_given_columns_of_a_table(tmp_path, cli):
     assert "given 1 of 3 units" in out
     for command in (["ask", "run", "mood"], ["ask", "run", "mood | count=1"]):
         err = refused(cli(*command))
-        assert "expected a value in each given column; got none in column 'x'" in err
+        assert "a value of each given column after the bar; got none of x" in err
     assert "--given: expected a value of each given column" in refused(cli("sample", "run"))
     drawn = succeeded(cli("sample", "run", "--given", "x=1", "--count", "5"))
     assert len(drawn.splitlines()) == 6
@@ -119,6 +119,30 @@ def test_plain_numbers_may_be_a_series(tmp_path, cli):
     np.save("spikes.npy", rows)
     out = succeeded(cli("train", "spikes.npy", "--past", "2", *QUICK.split(), "--out", "run"))
     assert "Conditional(Bernoulli(9), given 6 of 9 units)" in out
+
+
+def test_groups_trees_and_streams(tmp_path, cli):
+    """The given columns of 0/1 rows stay given whatever the visible layer becomes."""
+    rng = np.random.default_rng(0)
+    np.save("bits.npy", np.eye(3, dtype=int)[rng.integers(0, 3, 200)])
+    out = succeeded(cli("train", "bits.npy", "--past", "1", *QUICK.split(), "--out", "run"))
+    assert "Conditional(Exclusive(6" in out
+    tree = ("--past", "1", "--visible", "tree")
+    out = succeeded(cli("train", "bits.npy", *tree, *QUICK.split(), "--out", "tree"))
+    assert "Conditional(Tree(6" in out
+    err = refused(cli("train", "bits.npy", "--past", "1", "--window", "100", "--out", "stream"))
+    assert "no --given or --past" in err
+
+
+def test_several_real_targets(tmp_path, cli):
+    """Two real targets have a covariance, which training whitens."""
+    rng = np.random.default_rng(0)
+    kinds = rng.choice(["a", "b"], 120)
+    numbers = rng.normal(size=(120, 2)) + (kinds == "a")[:, None]
+    rows = [f"{kind},{x:.3f},{y:.3f}" for kind, (x, y) in zip(kinds, numbers, strict=True)]
+    (tmp_path / "table.csv").write_text("\n".join(["kind,x,y", *rows]) + "\n")
+    out = succeeded(cli("train", "table.csv", "--given", "kind", *QUICK.split(), "--out", "run"))
+    assert "MultivariateGaussian(2)" in out
 
 
 @pytest.mark.parametrize(

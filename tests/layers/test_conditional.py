@@ -211,6 +211,42 @@ def test_fit_learns_a_function_of_the_given_units(gradient):
     np.testing.assert_allclose(answers.mean[:, 2], [1.0, 0.0], atol=0.3)
 
 
+@pytest.mark.parametrize("kind", [hm.Gaussian, hm.MultivariateGaussian])
+def test_real_targets_start_at_their_regression(kind):
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=(500, 2))
+    y = u @ rng.normal(size=(2, 2)) + 0.5 * rng.normal(size=(500, 2))
+    rows = np.hstack([u, y])
+    layer = hm.Conditional(hm.Mixed(hm.Gaussian(2), kind(2)), given=[0, 1])
+    fitted = layer.fit_moments(jnp.asarray(rows, jnp.float32))
+    rbm = hm.RBM(fitted, hm.Bernoulli(1), np.zeros((4, 1)))
+    inputs = np.hstack([u, np.ones((500, 1))])
+    residuals = y - inputs @ np.linalg.lstsq(inputs, y, rcond=None)[0]
+    covariance = np.cov(residuals.T, bias=True)
+    if kind is hm.Gaussian:
+        covariance = np.diag(np.diag(covariance))
+    best = -0.5 * np.linalg.slogdet(2 * np.pi * covariance)[1] - 1.0
+    np.testing.assert_allclose(hm.log_likelihood(rbm, rows).value, best, atol=0.02)
+    trained = hm.fit(rbm, rows, key=KEY, epochs=2)
+    assert hm.log_likelihood(trained.rbm, rows).value > best - 0.05
+
+
+def test_what_has_no_conditional_form_is_refused():
+    rbm = random_model("binary")
+    layer = rbm.visible
+    calls = [
+        (lambda: hm.exact_kl(rbm, np.eye(5)), "KL: expected a model of whole rows"),
+        (lambda: hm.Mixture([layer, layer]), "take nothing of a row as given"),
+        (lambda: hm.initialize(hm.Bernoulli(3), layer, key=KEY), "hidden: expected a layer"),
+        (lambda: hm.log_z(rbm.T), "given units only in the visible layer"),
+        (lambda: hm.io.to_qubo(rbm), "expected independent units"),
+        (lambda: hm.fit(rbm, np.eye(5), key=KEY, gradient="pt"), "models all units"),
+    ]
+    for call, words in calls:
+        with pytest.raises(hm.InputError, match=words):
+            call()
+
+
 def test_products_may_be_rounded():
     rows = np.asarray(jax.random.bernoulli(KEY, 0.4, (400, 20))).astype(float)
     rbm = hm.initialize(hm.Conditional(hm.Bernoulli(20), range(5)), hm.Bernoulli(8), rows, key=KEY)

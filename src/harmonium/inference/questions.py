@@ -131,7 +131,16 @@ def _row_of(columns: Columns, conditions: Conditions, names: list[str]) -> np.nd
     row = np.full((1, len(columns.modelled)), np.nan, np.float32)
     if conditions.cells.columns:
         row = columns.encode(conditions.cells, "QUESTION", may_lack=True)
-    columns.check_given(row, "QUESTION, after the bar")
+    unknown = [
+        part.name
+        for part, code in zip(columns.modelled, row[0], strict=True)
+        if part in columns.given_parts and np.isnan(code)
+    ]
+    if unknown:
+        raise InputError(
+            "QUESTION: expected a value of each given column after the bar; got none of"
+            f" {', '.join(unknown):.200}."
+        )
     known = {*conditions.cells.names}
     known.update(columns.modelled[unit].name for unit in np.flatnonzero(~np.isnan(row[0])))
     for name in names:

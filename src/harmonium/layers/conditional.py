@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import equinox as eqx
@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from .._base.checks import as_array
+from .._base.linalg import inverse
 from .._base.numerics import product, zeros_like
 from .._base.parameters import data_field
 from ..errors import InputError
@@ -202,17 +203,60 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
     # -------------------------------------------------------------------------- parameters
 
     def fit_moments(self, x: Rows, weights: RowWeights = None) -> Conditional:
-        """Fit the wrapped layer to the states, and set c to the means of the given columns."""
-        return self._fitted(self.layer.fit_moments(x, weights), x, weights)
+        """Fit the wrapped layer to the states, and set c to the means of the given columns.
+
+        Real targets start at their linear regression on the given columns: A and the wrapped layer
+        get the coefficients and the moments of the residuals.
+        """
+        return self._regressed(x, weights, lambda x: self.layer.fit_moments(x, weights))
 
     def fit_observed(self, rows: Any, weights: RowWeights = None) -> Conditional:
-        """Fit the wrapped layer to rows, and set c to the means of the given columns."""
-        layer = self.layer.fit_observed(rows, weights)
-        return self._fitted(layer, self.layer.encode_seen(rows), weights)
+        """Fit the layer to rows as `fit_moments` fits it to states."""
+        if self.n_latent:
+            return self._regressed(
+                self.layer.encode_seen(rows),
+                weights,
+                lambda x: self.layer.fit_observed(rows, weights),
+            )
+        return self.fit_moments(self.layer.encode(rows), weights)
 
-    def _fitted(self, layer: AbstractLayer, x: Rows, weights: RowWeights) -> Conditional:
-        centre, _ = weighted_mean(x[:, self._given_columns], weights)
-        return eqx.tree_at(lambda own: (own.layer, own.centre), self, (layer, centre))
+    def _regressed(
+        self, x: Rows, weights: RowWeights, fitted: Callable[[Rows], AbstractLayer]
+    ) -> Conditional:
+        """Return the layer with A and c, and the wrapped layer that `fitted` returns."""
+        u = x[:, self._given_columns]
+        centre, count = weighted_mean(u, weights)
+        is_real = capabilities.are_unbounded(self.layer) & ~self._is_given
+        columns = np.flatnonzero(is_real)
+        coefficients = zeros_like(self.weights)
+        layer = None
+        if len(columns) and not self.n_latent:
+            shares = jnp.full(len(x), 1.0 / len(x)) if weights is None else weights / weights.sum()
+            centred = (u - centre) * shares[:, None]
+            y = x[:, columns]
+            gram = product(centred.T, u - centre)
+            ridge = (jnp.trace(gram) / len(centre) + 1e-6) / count  # one pseudo-row
+            of_targets = product(centred.T, y - product(shares, y))
+            slopes = product(inverse(gram + ridge * jnp.eye(len(centre))), of_targets)
+            layer = fitted(x.at[:, columns].add(-product(u - centre, slopes)))
+            places = np.searchsorted(self._target_columns, columns)
+            slopes = product(slopes, inverse(self._covariance(layer, columns)))
+            coefficients = coefficients.at[:, places].set(slopes)
+        if layer is None:
+            layer = fitted(x)
+        return eqx.tree_at(
+            lambda own: (own.layer, own.centre, own.weights), self, (layer, centre, coefficients)
+        )
+
+    def _covariance(self, layer: AbstractLayer, columns: np.ndarray) -> Array:
+        """Return the covariance of some real columns of a layer without inputs."""
+        covariance = jnp.diag(layer.variance(layer.zero_inputs))
+        together = capabilities.correlated(layer)
+        if len(together):
+            basis = capabilities.whitening(layer)
+            block = (together[:, None], together[None])
+            covariance = covariance.at[block].set(product(basis, basis.T))
+        return covariance[columns[:, None], columns[None]]
 
     def base(self) -> AbstractPartial:
         """Return this wrapper around the base of the wrapped layer, with A = 0."""
@@ -249,7 +293,8 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
         if not len(columns):
             return self
         places = np.searchsorted(self._target_columns, columns)
-        weights = self.weights.at[:, places].set(product(self.weights[:, places], basis))
+        moved = product(self.weights[:, places], basis)
+        weights = self.weights.at[:, places].set(moved, unique_indices=True)
         changed = self._around(capabilities.along(self.layer, basis))
         return eqx.tree_at(lambda own: own.weights, changed, weights)
 

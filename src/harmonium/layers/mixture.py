@@ -89,6 +89,11 @@ class Mixture(
                 "Mixture classes: expected one or more layers of equal type and size; got"
                 f" {', '.join(map(str, layers)) or 'none'}."
             )
+        if capabilities.takes_given(layers[0]):
+            raise InputError(
+                f"Mixture classes: expected layers that take nothing of a row as given; got"
+                f" {layers[0]}."
+            )
         self.classes = jax.tree.map(lambda *arrays: jnp.stack(arrays), *layers)
         logs = parameter(log_shares, (len(layers),), "Mixture log_shares")
         self.log_shares = jax.nn.log_softmax(logs)

@@ -474,6 +474,11 @@ def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
             f"KL: expected a discrete visible layer; got {rbm.visible}, which is continuous, so KL"
             " from a finite set of rows is infinite."
         )
+    if is_conditional(rbm.visible):
+        raise InputError(
+            f"KL: expected a model of whole rows; got {rbm.visible}, which models its targets given"
+            " the other units; see log_likelihood."
+        )
     array = rbm.visible.validate(rows)
     states, index = np.unique(array, axis=0, return_inverse=True)
     q = np.bincount(index.ravel(), _fractions(weights, len(array)), minlength=len(states))

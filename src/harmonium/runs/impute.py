@@ -97,6 +97,11 @@ def fill(
     check_target(f"--out {out}", out, SUFFIXES, overwrite)
     rbm = load(run)
     columns = RunFolder(run).columns_of_table()
+    if columns.past:
+        raise InputError(
+            f"{run}: expected a run on a table; got one on a series, whose rows overlap; continue"
+            " the series with harmonium forecast."
+        )
     text_format = text_format_for(table, run, text)
     frame = read_frame(table, columns, text_format)
     codes = columns.encode(frame, table)

@@ -143,7 +143,8 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
             notes = (*notes, *(f"{table.name}: {note}" for note in groups.notes))
     if config.visible == TREE:
         visible = _tree(parts["train"])
-    return _rows(table, _in_classes(visible, config), parts, notes)
+    visible = _with_given(_in_classes(visible, config), table)
+    return _rows(table, visible, parts, notes)
 
 
 def _in_classes(visible: AbstractLayer, config: RunConfig) -> AbstractLayer:
@@ -276,8 +277,12 @@ def visible_layer(table: Table, name: str = AUTO) -> AbstractLayer:
     if name == AUTO:
         name = table.kind.layer
     row = named_units("--visible", name, AUTO)
-    layer = row.make(table.train.shape[1], table.states)
-    return Conditional(layer, given=table.given) if table.given else layer
+    return row.make(table.train.shape[1], table.states)
+
+
+def _with_given(visible: AbstractLayer, table: Table) -> AbstractLayer:
+    """Return the visible layer of rows of plain numbers, with their given columns."""
+    return Conditional(visible, given=table.given) if table.given else visible
 
 
 def _rows(

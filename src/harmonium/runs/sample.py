@@ -226,6 +226,7 @@ def _conditions(
     rows = None
     if cells.columns:  # there may be only ranges
         rows = columns.encode(cells, f"--given {given}", may_lack=True)
+        columns.check_given(rows, f"--given {given}")
     return _Conditions(rows, cells, request)
 
 

@@ -135,10 +135,11 @@ def score_table(
     reasons = _reasons(columns, frame, cells)
     if out is not None:
         scores = _identifiers(columns, frame)
-        scores["row"] = np.arange(1.0, len(frame) + 1)
+        scores["row"] = np.arange(1.0, len(frame) + 1) + columns.past
         scores["log_p"] = np.round(log_p.astype(float), 4)
         scores["least_expected"] = np.array(reasons, object)
         write_table(frame_of(scores), out, guard)
+    first = 1 + columns.past  # the number of the first row that is scored
     return TableScores(
         table=table,
         run=run,
@@ -148,7 +149,11 @@ def score_table(
         method=score.method,
         converged=score.converged,
         least_probable=[
-            RowScore(row=int(row) + 1, log_p=float(log_p[row]), least_expected=reasons[row])
+            RowScore(
+                row=int(row) + first,
+                log_p=float(log_p[row]),
+                least_expected=reasons[row],
+            )
             for row in np.argsort(log_p)[:SHOWN]
         ],
     )

@@ -58,6 +58,7 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
         ("--columns", config.columns),
         ("--as", config.kinds),
         ("--label or --weight", config.label not in (None, "none") or config.weight),
+        ("--given or --past", config.given or config.past),
         ("--header, --separator, --missing or --skip", config.text_format != TextFormat()),
     ):
         if value:

@@ -26,8 +26,10 @@ MOST_POINTS = 1_000_000  # largest grid, since its points are shuffled in memory
 OF_ROWS = (
     *("visible", "scale", "states", "binarize", "validation", "split", "columns", "as", "drop"),
     *("alphabet", "identity", "header", "separator", "missing", "skip", "label", "weight"),
+    *("given", "past"),
 )
 OPTIONS = options_of(RunConfig)
+LISTS = ("missing", "given")  # options that may be repeated
 FIELDS = {field.replace("_", "-"): field for field in OPTIONS if field != "source"}
 NAMES = (*FIELDS, "as", "drop")
 UNITS = {"visible": "auto", "hidden-units": ""}  # valid values other than a kind of units
@@ -204,7 +206,11 @@ def _checked(label: str, source: str, options: dict[str, Any], name: str) -> Non
     field = FIELDS.get(name, "")
     value = options.get(field)
     is_word = field in OPTIONS and not isinstance(OPTIONS[field], Whole | Number)
-    if is_word and field != "missing" and not isinstance(value, str):
+    if field in LISTS:
+        are_words = isinstance(value, list) and all(isinstance(word, str) for word in value)
+        if not are_words:
+            raise InputError(f'{label}: expected a list of words; got {value!r}; write ["a"].')
+    elif is_word and not isinstance(value, str):
         raise InputError(f"{label}: expected a word; got {value!r}; write it in quotes.")
     try:
         RunConfig(source=source, **options)

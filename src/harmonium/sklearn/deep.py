@@ -105,6 +105,7 @@ class DeepRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the means of the top hidden layer, shape (n_samples, n_components[-1])."""
+        check_is_fitted(self)
         kind = floats_of(X)
         return self.stack_.features(self._rows(X)).astype(kind)
 
@@ -119,6 +120,7 @@ class DeepRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         The settings are passed to `harmonium.training.Stack.log_likelihood_bound`.
         """
+        check_is_fitted(self)
         settings = {"key": key_from(self.random_state, SCORING)} | settings
         return self.stack_.log_likelihood_bound(self._rows(X), **settings)
 

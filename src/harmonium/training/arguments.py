@@ -148,7 +148,7 @@ def _given_units(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> Abstrac
     about = gradient.about
     if about.is_exact:
         return ConditionalLikelihood(most=SLOW_SUMS, is_exact=True)
-    if not (about.follows_likelihood and about.sweeps):
+    if not about.keeps_given:  # of other methods, chains would not have the rows' given units
         raise InputError(
             f"gradient: {rbm.visible} models its targets given the other units, but {about.title}"
             ' models all units; choose "pcd", "cd" or "exact".'

@@ -209,6 +209,12 @@ def stack(
             raise InputError(
                 f"layers: expected layers of which rows hold all units, none given; got {layer}."
             )
+    wrong_settings = {"validation", "state", "keep"} & set(settings)
+    if wrong_settings:
+        raise InputError(
+            f"{min(wrong_settings)}: expected only arguments of fit that suit every RBM; leave it"
+            " out, since each RBM has rows of its own."
+        )
     key = checked_key(key)
     rows = Dataset.of(data, weights).checked_for(levels[0])
     if rows.missing:

@@ -19,7 +19,14 @@ from ..data.stream import rows_to_train_on
 from ..errors import InputError
 from ..layers import AbstractLayer, Mixture
 from ..layers.base import independent_states
-from ..layers.capabilities import AbstractClassed, along, correlated, has_classes, whitening
+from ..layers.capabilities import (
+    AbstractClassed,
+    along,
+    correlated,
+    has_classes,
+    takes_given,
+    whitening,
+)
 from ..rbm import RBM
 from ..weights import AbstractWeights, MaskedWeights
 from ..weights.base import is_plain, projected
@@ -102,6 +109,8 @@ def initialize(
         if not isinstance(layer, AbstractLayer):
             raise InputError(f"{name}: expected a layer such as hm.Bernoulli(10); got {layer!r}.")
     check_positive(scale=scale)
+    if takes_given(hidden):
+        raise InputError(f"hidden: expected a layer of which no part is given; got {hidden}.")
     if connections is not None and positive_integer(connections, "connections") > visible.n_units:
         raise InputError(
             f"connections: expected at most {visible.n_units}, the number of units of {visible};"
@@ -313,6 +322,9 @@ def _from_low_rank(
     shares = None if row_weights is None else row_weights[:MOST_OF_LOW_RANK]
     start = low_rank(layer, hidden, states, shares, rank, key=fold_in(key, 4))
     noise = _random_like(start.weights, scale, key=fold_in(key, 5))
+    # Columns with large values would make the noise larger than the start.
+    deviations = np.asarray(states).std(0)
+    noise = noise / np.maximum(1.0, deviations)[:, None].astype(np.float32)
     return RBM(start.visible, start.hidden, start.weights + noise)
 
 

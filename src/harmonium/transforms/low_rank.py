@@ -24,6 +24,7 @@ from ..layers.capabilities import has_independent_units
 MOST_RANK = 3
 POINTS = {1: 401, 2: 61, 3: 25}  # points of the grid along each direction, by rank
 MARGIN = 0.3  # the grid extends beyond the rows by this fraction of their range on either side
+SMALLEST_SPREAD = 1e-4  # of the projections on a direction, relative to the largest
 MOST_UNITS = 64  # hidden units that begin with weights of this rank
 ITERATIONS = 50  # of the search for the leading directions
 NEWTON_STEPS = 40
@@ -97,6 +98,13 @@ def low_rank(
     mean = product(shares, rows)
     directions = _directions(rows - mean, shares, rank)
     projections = product(rows - mean, directions)
+    deviations = np.asarray(projections).std(0)
+    if not (deviations > SMALLEST_SPREAD * max(1.0, float(deviations.max()))).all():
+        varying = int((deviations > SMALLEST_SPREAD * max(1.0, float(deviations.max()))).sum())
+        raise InputError(
+            f"rank: expected rows that vary along {rank} directions; got rows that vary along"
+            f" {varying}; lower the rank, or leave it out."
+        )
     grid, spacing = _grid(np.asarray(projections))
     log_density = _log_density(visible, directions, from_numpy(grid), mean, spacing)
     return _fitted(

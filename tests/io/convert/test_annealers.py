@@ -136,7 +136,7 @@ def test_a_model_in_the_other_coding_is_the_same_but_for_a_constant(rbm, rewrite
 @pytest.mark.parametrize("convert", [to_dimod, to_qubo, to_couplings, to_bernoulli, to_ising])
 def test_units_of_more_than_two_values_are_refused(convert):
     for rbm in OTHERS[1:4]:
-        words = rf"{convert.__name__}: expected units that take two values.*; got .*save it as"
+        words = rf"{convert.__name__}: expected independent units.*; got .*save it as"
         with pytest.raises(hm.InputError, match=words):
             convert(rbm)
 

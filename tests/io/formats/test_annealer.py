@@ -36,6 +36,8 @@ def test_it_is_not_read_back():
 
 
 def test_units_of_more_than_two_values_are_refused():
-    with pytest.raises(hm.InputError, match=r"m.json: expected units that take two values"):
+    with pytest.raises(
+        hm.InputError, match=r"m.json: expected independent units that take two values"
+    ):
         hm.save(OTHERS[1], "m.json")
     assert not list(Path().iterdir())

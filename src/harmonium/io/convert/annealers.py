@@ -19,6 +19,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...layers import AbstractLayer, Bernoulli, Ising
+from ...layers.capabilities import has_independent_units
 from ...rbm import RBM
 from .base import KEEP_IT_NATIVE, checked_model, optional
 
@@ -217,10 +218,10 @@ def quadratic_of(terms: Terms, coding: str) -> Quadratic:
 
 
 def _two_valued(layer: AbstractLayer, rbm: RBM, source: str) -> TwoValued:
-    if layer.n_states != 2**layer.size:
+    if layer.n_states != 2**layer.size or not has_independent_units(layer):
         raise InputError(
-            f"{source}: expected units that take two values, such as Bernoulli or Ising;"
-            f" got {layer} in {rbm}; {KEEP_IT_NATIVE}."
+            f"{source}: expected independent units that take two values, such as Bernoulli or"
+            f" Ising; got {layer} in {rbm}; {KEEP_IT_NATIVE}."
         )
     low, high = layer.coding.support
     return TwoValued(
