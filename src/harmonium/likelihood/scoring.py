@@ -399,6 +399,8 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
     which requires a key, and a warning is issued if rows do not converge. Exact sums are in
     float64.
 
+    For a conditional model, the result is −log p(y | u) of the targets y given the given units u.
+
     Args:
         rbm: the model.
         rows: the rows in the user's coding, shape (n, visible units).
