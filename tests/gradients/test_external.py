@@ -413,7 +413,9 @@ def test_too_many_distinct_states_are_refused():
 def test_units_of_more_than_two_values_are_refused(hidden):
     rows = hm.bars_and_stripes(2)
     rbm = random_rbm(hm.Bernoulli(4), hidden, 0)
-    with pytest.raises(hm.InputError, match="External with ExactDraws: expected units that take"):
+    with pytest.raises(
+        hm.InputError, match="External with ExactDraws: expected independent units that take"
+    ):
         hm.fit(rbm, rows, key=KEY, gradient=EXAMPLES[0], epochs=2)
 
 

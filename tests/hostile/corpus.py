@@ -335,7 +335,7 @@ HOSTILE = [
             '{\\"type\\": \\"Bernoulli\\", \\"fields\\": {',
             '{\\"type\\": \\"Binomial\\", \\"fields\\": {\\"total\\": 1000000000, ',
         ),
-        ("1,000,000,000 at visible.total, more than 65,535",),
+        ("1,000,000,000 at visible.total, which exceeds both 65,535",),
     ),
     Hostile(
         "model.safetensors",

@@ -136,7 +136,7 @@ def test_groups_are_checked():
 
 def test_tap_is_refused():
     rbm = hm.RBM(hm.Exclusive(3, [(0, 1)]), hm.Bernoulli(2), np.zeros((3, 2)))
-    with pytest.raises(hm.InputError, match="of independent columns"):
+    with pytest.raises(hm.InputError, match="units with one column each"):
         hm.fit(rbm, np.eye(3), key=KEY, gradient=hm.MeanField(order=2), epochs=1)
 
 

@@ -120,7 +120,7 @@ def test_a_convolutional_model_learns_and_is_stored(tmp_path):
     key = jax.random.key(0)
     rbm = hm.initialize(hm.Bernoulli(8), hm.Bernoulli(16), rows, key=key, pattern=like)
     assert isinstance(rbm.weights, ConvolutionalWeights)
-    recipe = hm.Recipe(rate=0.1)
+    recipe = hm.Recipe(rate=0.8)
     fit = hm.fit(rbm, rows, key=key, gradient="exact", epochs=500, optimizer=recipe)
     alone = hm.log_likelihood(rbm, rows).value
     assert hm.log_likelihood(fit.rbm, rows).value > alone + 1.0
