@@ -19,7 +19,13 @@ from ._base.parameters import map_parameters
 from ._base.sharding import with_rows_spread
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli, Clamped
-from .layers.capabilities import given_units, is_conditional, projected, takes_lengths
+from .layers.capabilities import (
+    given_units,
+    is_conditional,
+    projected,
+    takes_given,
+    takes_lengths,
+)
 from .weights import AbstractWeights
 from .weights.base import dense, is_plain
 from .weights.base import projected as projected_weights
@@ -189,14 +195,14 @@ class RBM(AbstractModule):
         A model of documents takes the length of a row as given, a conditional model its given
         units. All other models are returned unchanged.
         """
+        if not takes_given(self.visible):
+            return self
         v = self.visible.as_states(v, "v")
         if takes_lengths(self.visible):
             return self.with_lengths(self.visible.lengths(v))
-        if not is_conditional(self.visible):
-            return self
         is_given = given_units(self.visible)
         known = jnp.broadcast_to(from_numpy(is_given), (*v.shape[:-1], len(is_given)))
-        values = jax.lax.stop_gradient(jnp.where(self.visible.spread(is_given), v, 0.0))
+        values = jnp.where(self.visible.spread(is_given), v, 0.0)
         clamped = Clamped(layer=self.visible, known=known, values=values)  # pyright: ignore
         return RBM(clamped, self.hidden, self.weights)
 

@@ -10,6 +10,7 @@ from scipy import stats
 
 import harmonium as hm
 from harmonium.training import Stack
+from harmonium.training.stacking import _hidden_rows
 from registry import LEVEL, random_rbm
 
 KEY = jax.random.key(4)
@@ -124,3 +125,16 @@ def test_greedy_training_learns_and_has_features():
 def test_mistakes_are_named(call, words):
     with pytest.raises(hm.InputError, match=words):
         call(np.eye(3))
+
+
+@pytest.mark.parametrize("hidden", [hm.Potts(1, states=3), hm.Exclusive(3, [(0, 1, 2)])])
+def test_rows_of_the_next_rbm_are_draws_unless_units_are_independent_bits(hidden):
+    """Means of such units are no rows: their largest column, or several ones at once."""
+    rbm = hm.RBM(hm.Bernoulli(2), hidden, np.zeros((2, hidden.size)))
+    below = hm.Dataset(np.zeros((3_000, 2)))
+    rows = _hidden_rows(rbm, below, key=KEY).rows(key=KEY)
+    _, counts = np.unique(rows, axis=0, return_counts=True)
+    p = np.asarray(jax.nn.softmax(-hidden.energy(hidden.states(jnp.arange(hidden.n_states)))))
+    assert len(counts) == hidden.n_states
+    chi2 = ((np.sort(counts) - 3_000 * np.sort(p)) ** 2 / (3_000 * np.sort(p))).sum()
+    assert stats.chi2.sf(chi2, len(p) - 1) > LEVEL

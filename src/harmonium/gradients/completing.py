@@ -15,6 +15,7 @@ from ..likelihood.missing.marginal import (
     QUICK_SUMS,
     Limits,
     Posterior,
+    cheapest_sum,
     completed,
     draw,
     given_seen,
@@ -59,6 +60,10 @@ class Completing(AbstractModule):
         states = states[:, columns_to_complete(visible, self.missing)]
         # bfloat16 is not used: on a CPU, XLA would convert all rows in order to write a few.
         return states.astype(jnp.int16 if visible.is_exact_in_bfloat16 else visible.dtype)
+
+    def can_sum(self, rbm: RBM) -> bool:
+        """Return whether a sum over hidden states or completions is short enough."""
+        return cheapest_sum(rbm, self.missing or rbm.visible.n_units, self.most) is not None
 
     def summed(self, rbm: RBM, v: Array) -> Posterior | None:
         """Return the sum over hidden states or completions; None if both sums are too long."""

@@ -86,7 +86,7 @@ class ConditionalLikelihood(AbstractGradient):
                 f" hm.Conditional(hm.Bernoulli(3), given=[0]); got {rbm.visible}."
             )
         completing = self._completing(rbm)
-        if completing.summed(rbm, _without_targets(rbm, batch).states) is not None:
+        if completing.can_sum(rbm):
             return ()
         if self.is_exact:
             raise InputError(
@@ -105,7 +105,7 @@ class ConditionalLikelihood(AbstractGradient):
             assert summed is not None
             return mean_free_energy(rbm, batch) + batch.weights @ summed.log_z_seen
 
-        if completing.summed(rbm, given.states) is not None:
+        if completing.can_sum(rbm):
             loss, grads = eqx.filter_value_and_grad(mean_loss)(rbm)
             return grads, state, phase_info(rbm, batch, loss)
         targets = state if self.rows else None

@@ -14,7 +14,7 @@ from ..path import Heating
 from ..rbm import RBM
 from ..samplers import Cloud
 from .base import About, AbstractChains, Estimate, cloud_gradient
-from .starting import is_ordered, start_states
+from .starting import start_states
 
 
 class JarzynskiState(NamedTuple):
@@ -99,14 +99,11 @@ class Jarzynski(AbstractChains):
         If the weights are so large that chains may stay where they start, the chains start at rows,
         and log Z is not known (NaN).
         """
-        rows = batch.states[resampled(jnp.abs(batch.weights), self.chains, 0.5)]
-        starts_at_rows = is_ordered(rbm, rows)
-        v = start_states(rbm, rows, key=key)
-        pairs = (rbm.free_energy(v), rbm.uncoupled.free_energy(v))
-        energies = jnp.where(starts_at_rows, *pairs)
+        v, are_rows = start_states(rbm, batch, (self.chains,), key=key)
+        energies = jnp.where(are_rows, rbm.free_energy(v), rbm.uncoupled.free_energy(v))
         none = jnp.zeros(self.chains, v.dtype)
         log_z = Heating(rbm.visible, rbm.hidden, rbm).log_z_of_base
-        log_z = jnp.where(starts_at_rows, jnp.nan, log_z)
+        log_z = jnp.where(are_rows, jnp.nan, log_z)
         return JarzynskiState(v, energies, none, log_z, jnp.zeros((), jnp.int32))
 
     def estimate(

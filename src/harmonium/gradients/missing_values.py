@@ -119,7 +119,7 @@ class Marginal(AbstractGradient):
         key_fill, key_inner, key_rows = jax.random.split(key, 3)
         completions = None
         completing = self._completing
-        if self.rows and completing.summed(rbm, batch.states) is None:
+        if self.rows and not completing.can_sum(rbm):
             completions = completing.first(rbm.visible, key=key_rows)
         filled, _, _ = completing.filled(rbm, batch, None, key=key_fill)
         return MarginalState(self.inner.init(rbm, filled, key=key_inner), completions)

@@ -5,10 +5,9 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from .._base.statistics import resampled
 from .._base.threefry import split
 from ..layers import AbstractLayer
-from ..layers.capabilities import has_independent_units, takes_lengths
+from ..layers.capabilities import is_binary, takes_lengths
 from ..rbm import RBM
 from ..samplers import Cloud
 from .base import (
@@ -19,7 +18,7 @@ from .base import (
     cloud_gradient,
     usual_rate,
 )
-from .starting import start_states
+from .starting import chosen_rows, start_states
 
 FEW_UNITS = 64  # the largest number of visible units for which the rate is 0.1
 MOST_TIMES = 4.0  # the largest factor by which this rate is raised
@@ -71,7 +70,7 @@ class Persistent(AbstractChains):
         methods.
         """
         rate = usual_rate(rbm)
-        if self.chains < USUAL_CHAINS or not (_is_binary(rbm.visible) and _is_binary(rbm.hidden)):
+        if self.chains < USUAL_CHAINS or not (is_binary(rbm.visible) and is_binary(rbm.hidden)):
             return rate
         return rate * min(MOST_TIMES, max(1.0, rbm.visible.n_units / FEW_UNITS))
 
@@ -85,11 +84,10 @@ class Persistent(AbstractChains):
         If the weights are so large that chains may stay in the mode in which they start, the chains
         start at rows of the batch, which visit the modes in the right proportions.
         """
-        chosen = resampled(jnp.abs(batch.weights), self.chains, 0.5)
-        rows = batch.states[chosen]
-        rbm = rbm.with_given_of(rows)
+        rbm = rbm.with_given_of(chosen_rows(batch, self.chains))
         key_draw, key_init = split(key)
-        return self.sampler.init(rbm, start_states(rbm, rows, key=key_draw), key=key_init)
+        v, _ = start_states(rbm, batch, (self.chains,), key=key_draw)
+        return self.sampler.init(rbm, v, key=key_init)
 
     def estimate(self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray) -> Estimate:
         """Move the chains by one step and return the gradient of the free-energy gap."""
@@ -116,10 +114,3 @@ def with_mean_length(layer: AbstractLayer, model: Cloud, data: Cloud) -> Cloud:
     ridge = jnp.finfo(variance.dtype).eps * (1.0 + variance)
     slope = deficit / (variance + ridge)
     return model._replace(weights=model.weights * (1.0 + centred * slope))
-
-
-def _is_binary(layer: AbstractLayer) -> bool:
-    """Return whether all columns are 0 or 1 and the units are independent."""
-    low, high = layer.coding.support
-    is_discrete = layer.n_states is not None and has_independent_units(layer)
-    return is_discrete and not low.any() and bool((high == 1).all())

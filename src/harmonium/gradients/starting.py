@@ -5,28 +5,41 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from .._base.statistics import resampled
 from ..layers.capabilities import correlated
 from ..rbm import RBM
+from ..samplers import Cloud
 from .base import ITERATIONS
 
 LARGE = 1.0  # largest singular value of W above which chains start at rows; see `is_ordered`
 
 
 def start_states(
-    rbm: RBM, rows: Float[Array, "chains visible"], *, key: PRNGKeyArray
-) -> Float[Array, "chains visible"]:
-    """Return draws from the model with zero weights, or the rows if its modes are far apart.
+    rbm: RBM, batch: Cloud, shape: tuple[int, ...], *, key: PRNGKeyArray
+) -> tuple[Float[Array, "*shape visible"], Bool[Array, ""]]:
+    """Return draws from the model with zero weights, or rows of the batch if there are modes.
 
     In a low-rank start or a trained model, the modes of the rows have the right fractions, whereas
     chains from independent units may stay in whichever mode they reach first. Traceable.
 
     Args:
         rbm: the model.
-        rows: states of as many rows as there are chains.
+        batch: the rows, with their weights.
+        shape: the shape of the chains, of which the last axis counts the chains of one model.
         key: a JAX random key.
+
+    Returns:
+        The states, and whether they are rows.
     """
-    v = rbm.visible.sample_without_inputs((len(rows),), key=key)
-    return jnp.where(is_ordered(rbm, rows), rows, v)
+    v = rbm.visible.sample_without_inputs(shape, key=key)
+    rows = chosen_rows(batch, shape[-1])
+    are_rows = is_ordered(rbm, rows)
+    return jnp.where(are_rows, rows, v), are_rows
+
+
+def chosen_rows(batch: Cloud, count: int) -> Float[Array, "count visible"]:
+    """Return rows of the batch, in proportion to their weights."""
+    return batch.states[resampled(jnp.abs(batch.weights), count, 0.5)]
 
 
 def is_ordered(rbm: RBM, rows: Float[Array, "n visible"]) -> Bool[Array, ""]:

@@ -12,14 +12,13 @@ from jax.scipy.special import ndtri
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .._base.checks import positive_integer
-from .._base.statistics import resampled
 from ..errors import InputError
 from ..layers import AbstractLayer
 from ..path import AbstractPath, Heating, History
 from ..rbm import RBM
 from ..samplers import Cloud, ReplicaExchange
 from .base import About, AbstractGradient, Estimate, Status, cloud_gradient
-from .starting import is_ordered
+from .starting import start_states
 
 RENEWAL = 0.02  # weight of a new step in the running mean of acceptance, which covers ~50 steps
 PACE = 0.05  # fraction of the distance to its target that a temperature moves per update
@@ -119,9 +118,7 @@ class AbstractLadder(AbstractGradient):
         If the model has several modes, the replicas start at rows of the batch instead.
         """
         key_draw, _ = jax.random.split(key)
-        v = rbm.visible.sample_without_inputs((self.models, self.chains), key=key_draw)
-        rows = batch.states[resampled(jnp.abs(batch.weights), self.chains, 0.5)]
-        v = jnp.where(is_ordered(rbm, rows), rows, v)
+        v, _ = start_states(rbm, batch, (self.models, self.chains), key=key_draw)
         at_end = jnp.arange(self.models) > 0
         accepted = jnp.ones(self.models - 1, v.dtype)
         replicas = ReplicaExchange(None, 2).init_each(v)

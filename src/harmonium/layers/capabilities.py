@@ -164,6 +164,13 @@ def has_independent_units(layer: AbstractLayer) -> bool:
     return len(np.unique(blocks_of(layer))) == layer.n_units
 
 
+def is_binary(layer: AbstractLayer) -> bool:
+    """Return whether all columns are 0 or 1 and the units are independent."""
+    low, high = layer.coding.support
+    is_discrete = layer.n_states is not None and has_independent_units(layer)
+    return is_discrete and not low.any() and bool((high == 1).all())
+
+
 def apart(layer: AbstractLayer) -> AbstractLayer:
     """Return a layer of independent units of a similar type; its parameters are unspecified."""
     return layer.apart() if isinstance(layer, AbstractBlocked) else layer

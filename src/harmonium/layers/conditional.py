@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import equinox as eqx
@@ -208,29 +208,11 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
         Real targets start at their linear regression on the given columns: A and the wrapped layer
         get the coefficients and the moments of the residuals.
         """
-        return self._regressed(x, weights, lambda x: self.layer.fit_moments(x, weights))
-
-    def fit_observed(self, rows: Any, weights: RowWeights = None) -> Conditional:
-        """Fit the layer to rows as `fit_moments` fits it to states."""
-        if self.n_latent:
-            return self._regressed(
-                self.layer.encode_seen(rows),
-                weights,
-                lambda x: self.layer.fit_observed(rows, weights),
-            )
-        return self.fit_moments(self.layer.encode(rows), weights)
-
-    def _regressed(
-        self, x: Rows, weights: RowWeights, fitted: Callable[[Rows], AbstractLayer]
-    ) -> Conditional:
-        """Return the layer with A and c, and the wrapped layer that `fitted` returns."""
         u = x[:, self._given_columns]
         centre, count = weighted_mean(u, weights)
-        is_real = capabilities.are_unbounded(self.layer) & ~self._is_given
-        columns = np.flatnonzero(is_real)
+        columns = np.flatnonzero(capabilities.are_unbounded(self.layer) & ~self._is_given)
         coefficients = zeros_like(self.weights)
-        layer = None
-        if len(columns) and not self.n_latent:
+        if len(columns):
             shares = jnp.full(len(x), 1.0 / len(x)) if weights is None else weights / weights.sum()
             centred = (u - centre) * shares[:, None]
             y = x[:, columns]
@@ -238,15 +220,28 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
             ridge = (jnp.trace(gram) / len(centre) + 1e-6) / count  # one pseudo-row
             of_targets = product(centred.T, y - product(shares, y))
             slopes = product(inverse(gram + ridge * jnp.eye(len(centre))), of_targets)
-            layer = fitted(x.at[:, columns].add(-product(u - centre, slopes)))
-            places = np.searchsorted(self._target_columns, columns)
+            x = x.at[:, columns].add(-product(u - centre, slopes))
+        layer = self.layer.fit_moments(x, weights)
+        if len(columns):
+            # Inputs uᵀA move the means of y by uᵀA times the covariance of y given u.
             slopes = product(slopes, inverse(self._covariance(layer, columns)))
+            places = np.searchsorted(self._target_columns, columns)
             coefficients = coefficients.at[:, places].set(slopes)
-        if layer is None:
-            layer = fitted(x)
-        return eqx.tree_at(
-            lambda own: (own.layer, own.centre, own.weights), self, (layer, centre, coefficients)
-        )
+        return self._with(layer, centre, coefficients)
+
+    def fit_observed(self, rows: Any, weights: RowWeights = None) -> Conditional:
+        """Fit the layer to rows as `fit_moments` does; without a regression if units are latent."""
+        if not self.n_latent:
+            return self.fit_moments(self.layer.encode(rows), weights)
+        x = self.layer.encode_seen(rows)
+        centre, _ = weighted_mean(x[:, self._given_columns], weights)
+        layer = self.layer.fit_observed(rows, weights)
+        return self._with(layer, centre, zeros_like(self.weights))
+
+    def _with(self, layer: AbstractLayer, centre: Array, weights: Array) -> Conditional:
+        """Return this wrapper around another layer, with another c and A."""
+        fields = (layer, centre, weights)
+        return eqx.tree_at(lambda own: (own.layer, own.centre, own.weights), self, fields)
 
     def _covariance(self, layer: AbstractLayer, columns: np.ndarray) -> Array:
         """Return the covariance of some real columns of a layer without inputs."""

@@ -106,19 +106,14 @@ def forecast_series(
     source = config_of(folder, None).origin if series is None else series
     frame = read_frame(source, columns, text_format_for(source, run, text))
     place = {part.name: unit for unit, part in enumerate(columns.modelled)}
-    names = [lag_name(name, lag) for name in present for lag in range(columns.past, 0, -1)]
-    successors = [
-        name if lag == 1 else lag_name(name, lag - 1)
-        for name in present
-        for lag in range(columns.past, 0, -1)
-    ]
-    given = np.array([place[name] for name in names])
-    later = np.array([place[name] for name in successors])
+    lags = [(name, lag) for name in present for lag in range(columns.past, 0, -1)]
+    given = np.array([place[lag_name(name, lag)] for name, lag in lags])
+    later = np.array([place[lag_name(name, lag - 1)] for name, lag in lags])
     last = columns.encode(frame.taken(np.array([len(frame) - 1])), source)[0]
     if np.isnan(last).any():
         raise InputError(
             f"{source}: expected complete rows at the end of the series; got an empty cell in the"
-            " last row; fill it in, for example with harmonium impute."
+            " last row; fill it in."
         )
     start = np.full(len(last), np.nan)
     start[given] = last[later]

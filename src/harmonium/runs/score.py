@@ -132,14 +132,14 @@ def score_table(
     key = fold_in(key, 2)
     progress = display.timer("cells given the others")
     cells = cell_scores(rbm, columns, codes, key=key, progress=progress)
+    first = 1 + columns.past  # the number of the first row that is scored
     reasons = _reasons(columns, frame, cells)
     if out is not None:
         scores = _identifiers(columns, frame)
-        scores["row"] = np.arange(1.0, len(frame) + 1) + columns.past
+        scores["row"] = np.arange(len(frame), dtype=float) + first
         scores["log_p"] = np.round(log_p.astype(float), 4)
         scores["least_expected"] = np.array(reasons, object)
         write_table(frame_of(scores), out, guard)
-    first = 1 + columns.past  # the number of the first row that is scored
     return TableScores(
         table=table,
         run=run,

@@ -105,9 +105,8 @@ class DeepRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the means of the top hidden layer, shape (n_samples, n_components[-1])."""
-        check_is_fitted(self)
-        kind = floats_of(X)
-        return self.stack_.features(self._rows(X)).astype(kind)
+        rows = self._rows(X)
+        return self.stack_.features(rows).astype(floats_of(X))
 
     def sample(self, n_samples: int = 1) -> Any:
         """Draw rows: states of the top RBM, then downwards, layer by layer."""
@@ -120,9 +119,9 @@ class DeepRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         The settings are passed to `harmonium.training.Stack.log_likelihood_bound`.
         """
-        check_is_fitted(self)
+        rows = self._rows(X)
         settings = {"key": key_from(self.random_state, SCORING)} | settings
-        return self.stack_.log_likelihood_bound(self._rows(X), **settings)
+        return self.stack_.log_likelihood_bound(rows, **settings)
 
     def _rows(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

@@ -13,7 +13,7 @@ from .frames import Frame, RawColumn
 
 def lag_name(name: str, lag: int) -> str:
     """Return the name of the column for the cells of column `name` from `lag` rows earlier."""
-    return f"{name}_lag{lag}"
+    return f"{name}_lag{lag}" if lag else name
 
 
 def with_lags(frame: Frame, names: Iterable[str], past: int, label: str) -> Frame:

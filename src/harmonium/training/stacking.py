@@ -22,10 +22,11 @@ from ..data.parts import in_parts
 from ..errors import InputError
 from ..inference import sample
 from ..layers import AbstractLayer
-from ..layers.capabilities import takes_given
+from ..layers.capabilities import is_binary, takes_given
 from ..likelihood.partition_function.base import LogZ
 from ..likelihood.scoring import log_z
 from ..rbm import RBM
+from ..transforms.deep_machines import checked_layers
 from ..transforms.initialization import initialize
 from .loop import fit
 
@@ -115,8 +116,6 @@ class Stack(NamedTuple):
         """
         key_top, key_down = split(checked_key(key))
         rows = sample(self.rbms[-1], n, key=key_top)
-        if len(self.rbms) == 1:
-            return rows
         states = _downwards(self.rbms, from_numpy(np.asarray(rows, np.float32)), key=key_down)
         return self.rbms[0].visible.decode(np.asarray(states))
 
@@ -197,13 +196,7 @@ def stack(
 
     Source: Hinton, Osindero & Teh 2006; Bengio, Lamblin, Popovici & Larochelle 2007.
     """
-    levels = list(layers) if isinstance(layers, Sequence) else [layers]
-    wrong = [layer for layer in levels if not isinstance(layer, AbstractLayer)]
-    if len(levels) < 2 or wrong:
-        raise InputError(
-            "layers: expected a visible layer and one or more hidden layers, such as"
-            f" [hm.Bernoulli(784), hm.Bernoulli(500), hm.Bernoulli(500)]; got {layers!r}."
-        )
+    levels = checked_layers(layers, "a visible layer and one or more hidden layers")
     for layer in levels:
         if layer.n_latent or takes_given(layer):
             raise InputError(
@@ -233,15 +226,15 @@ def stack(
 
 def _hidden_rows(rbm: RBM, rows: Dataset, *, key: PRNGKeyArray) -> Dataset:
     """Return the hidden units of rows as rows of the next RBM."""
-    low, high = rbm.hidden.coding.support
-    are_bits = rbm.hidden.n_states is not None and not low.any() and bool((high == 1).all())
+    # A one-hot unit has several columns, which cannot be drawn one by one from their means.
+    are_bits = is_binary(rbm.hidden) and rbm.hidden.n_units == rbm.hidden.size
     parts = []
     for number, part in enumerate(rows.parts(key=key)):
         key_part = None if are_bits else fold_in(key, number)
         upwards = functools.partial(_upwards, rbm, key_part)
         parts.append(in_parts(upwards, part, rbm.widest))
     hidden = np.concatenate(parts)
-    if are_bits and rbm.hidden.n_units == rbm.hidden.size:
+    if are_bits:
         return Dataset(hidden, rows.weights, stochastic=True, name="hidden units")
     return Dataset(rbm.hidden.decode(hidden), rows.weights, name="hidden units")
 

@@ -218,7 +218,8 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
     return. x also includes the columns of ordered states, for which (SSᵀ)⁻¹ is the expected
     covariance of their fields. Steps and penalties then favour weights that rise or fall steadily
     from state to state; the biases of these columns are unchanged. If the layer has no columns of
-    either kind, or the weights are not an array, `whitened(inner)` is the same as `inner`.
+    either kind, or the weights are not an array, `whitened(inner)` is the same as `inner`,
+    except that the gradient of a shared weight is divided by its copies (`over_copies`).
 
     Source: Desjardins, Simonyan, Pascanu & Kavukcuoglu 2015, here with a fixed basis.
     """
@@ -232,6 +233,7 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
 
     def update(grads: RBM, state: WhitenedState, rbm: RBM, **extra: Any) -> tuple[RBM, Any]:
         if state.basis is None:
+            # Here, as a step of its own would change the structure of stored optimiser states.
             grads = over_copies(rbm, grads)
             updates, inner_state = wrapped.update(grads, state.inner, rbm, **extra)
             return updates, state._replace(inner=inner_state)

@@ -60,19 +60,30 @@ def deep(
 
     Source: Salakhutdinov & Hinton 2009. Centring: Montavon & Müller 2012.
     """
-    stack = list(layers) if isinstance(layers, Sequence) else [layers]
-    wrong = [layer for layer in stack if not isinstance(layer, AbstractLayer)]
-    if len(stack) < 2 or wrong:
-        raise InputError(
-            "layers: expected two or more layers, such as [hm.Bernoulli(784), hm.Bernoulli(500),"
-            f" hm.Bernoulli(1000)]; got {layers!r}."
-        )
+    stack = checked_layers(layers, "two or more layers")
     visible = _side(stack[::2])
     hidden = _side(stack[1::2])
     pattern = None
     if len(stack) > 2:
         pattern = _blocks_of_neighbours([layer.size for layer in stack])
     return initialize(visible, hidden, data, key=key, weights=weights, scale=scale, pattern=pattern)
+
+
+def checked_layers(layers: Any, expected: str) -> list[AbstractLayer]:
+    """Return the layers of a deep model; raise InputError unless they are two or more layers.
+
+    Args:
+        layers: the layers.
+        expected: what is expected, for the error message.
+    """
+    stack = list(layers) if isinstance(layers, Sequence) else [layers]
+    wrong = [layer for layer in stack if not isinstance(layer, AbstractLayer)]
+    if len(stack) < 2 or wrong:
+        raise InputError(
+            f"layers: expected {expected}, such as [hm.Bernoulli(784), hm.Bernoulli(500),"
+            f" hm.Bernoulli(1000)]; got {layers!r}."
+        )
+    return stack
 
 
 def _side(layers: Sequence[AbstractLayer]) -> AbstractLayer:

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .._base.checks import check_positive, checked_key, positive_integer
+from .._base.images import evenly_spaced
 from .._base.linalg import inverse, orthogonal_basis
 from .._base.numerics import from_numpy, product
 from .._base.parameters import map_parameters
@@ -318,8 +319,11 @@ def _from_low_rank(
     """Return the model of a low-rank start, with small random weights added."""
     check_rank(visible, rank, len(rows))
     layer = _fitted(visible, rows, row_weights)
-    states = _encoded(layer, rows[:MOST_OF_LOW_RANK])
-    shares = None if row_weights is None else row_weights[:MOST_OF_LOW_RANK]
+    # Evenly spaced, since rows may be sorted by class.
+    states = _encoded(layer, from_numpy(evenly_spaced(np.asarray(rows), MOST_OF_LOW_RANK)))
+    shares = None
+    if row_weights is not None:
+        shares = evenly_spaced(np.asarray(row_weights), MOST_OF_LOW_RANK)
     start = low_rank(layer, hidden, states, shares, rank, key=fold_in(key, 4))
     noise = _random_like(start.weights, scale, key=fold_in(key, 5))
     # Columns with large values would make the noise larger than the start.

@@ -98,12 +98,12 @@ def low_rank(
     mean = product(shares, rows)
     directions = _directions(rows - mean, shares, rank)
     projections = product(rows - mean, directions)
-    deviations = np.asarray(projections).std(0)
-    if not (deviations > SMALLEST_SPREAD * max(1.0, float(deviations.max()))).all():
-        varying = int((deviations > SMALLEST_SPREAD * max(1.0, float(deviations.max()))).sum())
+    deviations = np.sqrt(np.asarray(product(shares, projections**2)))
+    varies = deviations > SMALLEST_SPREAD * max(1.0, float(deviations.max()))
+    if not varies.all():
         raise InputError(
             f"rank: expected rows that vary along {rank} directions; got rows that vary along"
-            f" {varying}; lower the rank, or leave it out."
+            f" {varies.sum()}; lower the rank, or leave it out."
         )
     grid, spacing = _grid(np.asarray(projections))
     log_density = _log_density(visible, directions, from_numpy(grid), mean, spacing)
