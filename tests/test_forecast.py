@@ -1,6 +1,7 @@
 """Forecasts: draws of several steps against products of conditional probabilities."""
 
 import itertools
+import warnings
 
 import jax
 import numpy as np
@@ -60,3 +61,43 @@ def test_what_cannot_be_continued_is_named(rbm):
             hm.forecast(model, [[1, 0]], steps=1, key=KEY)
     with pytest.raises(hm.InputError, match="steps"):
         hm.forecast(rbm, [[1, 0], [0, 1]], steps=0, key=KEY)
+
+
+def test_a_value_that_its_past_determines_closely_is_drawn():
+    """The next value is known to 1/50 of its distance from 0, where annealing begins otherwise."""
+    deviation = 0.02
+    gaussian = hm.Gaussian(2, precision=[1.0, deviation**-2])
+    layer = hm.Conditional(gaussian, given=[0], weights=[[deviation**-2]])
+    # So many hidden units that no sum is feasible, with weak weights.
+    weights = np.zeros((2, 64))
+    weights[1] = 0.5
+    hidden = hm.Bernoulli(64)
+    rbm = hm.RBM(layer, hidden, weights)
+    draws = 400
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawn = hm.forecast(rbm, [[1.0]], steps=2, key=KEY, draws=draws)
+    # y given u: precision 1/d², field u/d², and 64 units that add log(1 + e^(y/2)) each.
+    y = np.linspace(-1.0, 4.0, 20_001)
+
+    def moments(u):
+        log_p = -0.5 * (y - u) ** 2 / deviation**2 + 64 * np.logaddexp(0.0, 0.5 * y)
+        p = np.exp(log_p - log_p.max())
+        mean = (p * y).sum() / p.sum()
+        return mean, np.sqrt((p * (y - mean) ** 2).sum() / p.sum())
+
+    mean, spread = moments(1.0)
+    z = (drawn[:, 0, 0].mean() - mean) / (spread / np.sqrt(draws))
+    ratio = drawn[:, 0, 0].var(ddof=1) / spread**2
+    assert stats.chi2.sf(z**2, 1) > LEVEL
+    assert (
+        min(
+            stats.chi2.sf(ratio * (draws - 1), draws - 1),
+            stats.chi2.cdf(ratio * (draws - 1), draws - 1),
+        )
+        > LEVEL
+    )
+    after = np.array([moments(u) for u in drawn[:, 0, 0]])
+    z = (drawn[:, 1, 0] - after[:, 0]) / after[:, 1]
+    assert stats.chi2.sf((z**2).sum(), draws) > LEVEL
+    assert abs(z.mean()) * np.sqrt(draws) < stats.norm.isf(LEVEL)

@@ -169,3 +169,78 @@ def test_an_empty_given_cell_is_named(tmp_path, cli):
     (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
     err = refused(cli("train", "table.csv", "--given", "x", "--out", "run"))
     assert "got none in column 'x' of row 5" in err
+
+
+def cut(lines, path, *, at=None, head=None, empty=None):
+    """Write some lines of a series to a file, perhaps with an empty cell of x in one of them."""
+    chosen = lines[: at and 1 + at] if head is None else [lines[0], *lines[-head:]]
+    if empty is not None:
+        cells = chosen[empty].split(",")
+        chosen[empty] = ",".join([cells[0], "", *cells[2:]])
+    path.write_text("\n".join(chosen) + "\n")
+
+
+def test_a_forecast_needs_the_last_rows_alone(finished, tmp_path, cli):
+    folder, _ = finished
+    lines = (folder / "series.csv").read_text().splitlines()
+    run = str(folder / "run")
+
+    def forecast(path):
+        return cli("forecast", run, str(path), "--steps", "2", "--json")
+
+    whole = strict(succeeded(forecast(folder / "series.csv")))
+    cut(lines, tmp_path / "two.csv", head=2)
+    two = strict(succeeded(forecast(tmp_path / "two.csv")))
+    assert two["expected"] == whole["expected"]
+    cut(lines, tmp_path / "one.csv", head=1)
+    assert "at least 2 rows, from which" in refused(forecast(tmp_path / "one.csv"))
+    cut(lines, tmp_path / "gap.csv", head=3, empty=3)
+    assert "empty cell in column 'x' of row 3" in refused(forecast(tmp_path / "gap.csv"))
+    cut(lines, tmp_path / "earlier.csv", head=3, empty=1)
+    succeeded(forecast(tmp_path / "earlier.csv"))
+    other = [",".join(line.split(",")[:2]) for line in lines]
+    (tmp_path / "other.csv").write_text("\n".join(other) + "\n")
+    err = refused(forecast(tmp_path / "other.csv"))
+    assert "the columns of the series (x, mood, count); got no column 'mood'" in err
+
+
+def test_rows_after_an_empty_cell_are_left_out(finished, tmp_path, cli):
+    folder, _ = finished
+    lines = (folder / "series.csv").read_text().splitlines()
+    cut(lines, tmp_path / "series.csv", empty=11)
+    table = hm.open_source(tmp_path / "series.csv", past=2)
+    assert "2 rows left out, since a cell of the rows before is empty" in " ".join(table.notes)
+    assert table.train.shape[0] == 156
+    succeeded(cli("score", "series.csv", str(folder / "run"), "--out", "scores.csv"))
+    with (tmp_path / "scores.csv").open(newline="") as file:
+        numbers = [int(float(row["row"])) for row in csv.DictReader(file)]
+    assert numbers == [n for n in range(3, 161) if n not in (12, 13)]
+
+
+def test_two_values_have_a_probability(tmp_path, cli):
+    rng = np.random.default_rng(0)
+    wet = rng.random(120) < 0.3
+    x = np.sin(np.arange(120) / 3) + 0.3 * rng.normal(size=120)
+    lines = [f"{int(is_wet)},{number:.3f}" for is_wet, number in zip(wet, x, strict=True)]
+    (tmp_path / "rain.csv").write_text("\n".join(["wet,x", *lines]) + "\n")
+    options = ["--past", "1", "--hidden", "2", "--epochs", "2"]
+    succeeded(cli("train", "rain.csv", *options, "--out", "run"))
+    forecast = strict(succeeded(cli("forecast", "run", "--steps", "1", "--json")))
+    wet, x = forecast["expected"]
+    assert wet["value"] in ("0", "1")
+    assert wet["probability"] >= 0.5
+    assert wet["low"] is None
+    assert x["probability"] is None
+
+
+def test_a_column_without_a_unit_cannot_be_given(tmp_path, cli):
+    rows = [f"{i % 3},{i % 7 / 2},same,{'ab'[i % 2]}" for i in range(60)]
+    (tmp_path / "table.csv").write_text("\n".join(["x,y,const,label", *rows]) + "\n")
+    err = refused(cli("train", "table.csv", "--given", "const", "--out", "run"))
+    assert "got 'const', which is left out (always same)" in err
+    both = ["--given", "label", "--label", "label"]
+    err = refused(cli("train", "table.csv", *both, "--out", "run"))
+    assert "either given or set aside" in err
+    table = hm.open_source(tmp_path / "table.csv", given="label")
+    assert table.columns.given == ("label",)
+    assert table.labels is None

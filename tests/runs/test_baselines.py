@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.linear_model import LogisticRegression
 
 import harmonium as hm
 from harmonium.data import Dataset
@@ -111,3 +112,19 @@ def test_summaries_of_earlier_versions_are_read(tmp_path):
     summary = Summary.read(path)
     assert summary.log_likelihood.value == -9.0
     assert summary.log_likelihood.baselines == []
+
+
+def test_conditional_models_are_compared_with_a_regression():
+    rows = np.column_stack([TRAIN[:, 0], TRAIN])
+    layer = hm.Conditional(hm.Bernoulli(7), given=[0, 1])
+    rbm = hm.RBM(layer, hm.Bernoulli(3), np.zeros((7, 3)))
+    simpler = by_name(rbm, rows, rows)
+    assert list(simpler) == ["independent units", "no hidden units"]
+    # The targets follow their left neighbour, of which only the first is given.
+    model = LogisticRegression(C=np.inf).fit(rows[:, 1:2], rows[:, 2])
+    gain = model.predict_log_proba(rows[:, 1:2])[np.arange(len(rows)), rows[:, 2]].mean()
+    p = rows[:, 2].mean()
+    gain -= p * np.log(p) + (1 - p) * np.log(1 - p)
+    regression = simpler["no hidden units"].value - simpler["independent units"].value
+    assert 0.8 * gain < regression < 1.5 * gain
+    assert simpler["no hidden units"].words == "a regression without hidden units"

@@ -10,6 +10,7 @@ import optax
 import pytest
 
 import harmonium as hm
+from harmonium.training.penalties import prior_strength, size_of_weights
 from registry import random_rbm
 
 KEY = jax.random.key(5)
@@ -163,3 +164,34 @@ def test_proximal_steps_follow_other_transformations(rbm):
     np.testing.assert_allclose(rbm.weights + updates.weights, expected, atol=1e-7)
     moved = rbm.visible.bias + updates.visible.bias
     assert abs(moved - rbm.visible.bias).max() > 1e-4  # the biases compensate
+
+
+def test_weights_from_given_units_are_penalised_too():
+    layer = hm.Conditional(hm.Bernoulli(6), given=[0, 1], weights=np.full((2, 4), 3.0))
+    rbm = hm.RBM(layer, hm.Bernoulli(3), np.full((6, 3), 3.0))
+    zero = jax.tree.map(jnp.zeros_like, rbm)
+
+    def moved(*penalties):
+        step = hm.training.proximal(*penalties, rate=0.5)
+        updates, _ = step.update(zero, step.init(rbm), rbm)
+        return updates.visible.weights, updates.weights
+
+    of_layer, of_weights = moved(hm.L1(1.0))
+    np.testing.assert_allclose(of_layer, -0.5)
+    np.testing.assert_allclose(of_weights, -0.5)
+    # The groups of a bound are those of W, whose units are of two layers.
+    of_layer, of_weights = moved(hm.MaxNorm(1.0))
+    assert not of_layer.any()
+    assert (of_weights < 0).all()
+    mask = hm.training.weights_only(rbm)
+    assert (mask.weights, mask.visible.weights, mask.visible.layer.bias) == (True, True, False)
+    plain = hm.RBM(layer.layer, rbm.hidden, rbm.weights)
+    own = size_of_weights(rbm) - size_of_weights(plain)
+    assert float(own) == pytest.approx(8 * (3.0 - 0.05), rel=1e-5)
+
+
+def test_a_shared_weight_has_the_prior_of_one_weight():
+    like = hm.weights.ConvolutionalWeights(np.ones((1, 2)), (5,))
+    shared = hm.RBM(hm.Bernoulli(5), hm.Bernoulli(4), like)
+    dense = hm.RBM(shared.visible, shared.hidden, like.dense)
+    assert prior_strength(shared, 10) == pytest.approx(prior_strength(dense, 10) / 4)

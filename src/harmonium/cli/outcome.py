@@ -49,7 +49,7 @@ def _lines_of(summary: Summary) -> list[str]:
         lines.append(_baseline_line(summary.log_likelihood))
     if summary.ensemble is not None:
         lines.append(_mean_line(summary.ensemble.mean))
-    if summary.log_z is not None:
+    if summary.log_z is not None and not summary.log_z.is_zero:
         lines.append(_log_z_line(summary.log_z))
     lines.append(f"model     {summary.model}")
     if summary.report is not None:

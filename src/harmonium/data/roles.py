@@ -88,6 +88,14 @@ def set_aside(table: Table, roles: Roles, source: str, scale: float | None) -> T
     label = roles.label
     if label is None:
         label = _label_in(table, scale)
+    given = {roles.label, roles.weight} & set(roles.given)
+    if given:
+        raise InputError(
+            f"{source}: expected a column to be either given or set aside as labels or weights; got"
+            f" both for {given.pop()!r}; leave one option out."
+        )
+    if label in roles.given:  # a column that looks like labels, but that the user asks for
+        label = NONE
     if label not in (None, NONE) and _has(table, label, roles, source, "--label"):
         column = _column(table, label)
         classes = count_of(len(set(words_of(column).tolist())), "different value")

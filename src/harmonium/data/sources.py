@@ -41,7 +41,7 @@ _FILE_AND_KEY = re.compile(r"(?P<file>.+\.npz):(?P<key>[^/\\]+)", re.IGNORECASE 
 
 
 def open_source(
-    source: str,
+    source: str | os.PathLike[str],
     *,
     visible: str = AUTO,
     scale: int | float | None = None,
@@ -58,7 +58,7 @@ def open_source(
     label: str | None = None,
     weight: str | None = None,
     new_rows: bool = False,
-    given: Sequence[str] = (),
+    given: str | Sequence[str] = (),
     past: int = 0,
 ) -> Table:
     r"""Return the rows of a built-in data set or of a file as a `Table`.
@@ -116,6 +116,7 @@ def open_source(
         >>> table.train.shape, [column.kind.value for column in table.columns.columns]
         ((20, 2), ['category', 'discrete'])
     """
+    source = os.fspath(source)
     numbers = NumberFormat(visible, scale, states)
     text_format = TextFormat(
         header=header,  # pyright: ignore[reportArgumentType]  (`TextFormat` checks it)
@@ -125,7 +126,7 @@ def open_source(
     )
     if not isinstance(past, int) or past < 0:
         raise InputError(f"past: expected a number of rows, 0 or more; got {past!r}.")
-    roles = Roles(label, weight, _left_out(columns), new_rows, tuple(given), past)
+    roles = Roles(label, weight, _left_out(columns), new_rows, _names(given), past)
     if source in BUILTIN and columns is None:
         _refuse_options(source, "a built-in set", text_format, roles)
         return _open_builtin(source, numbers, seed)
@@ -214,6 +215,11 @@ def _decided(
     return _with_given(table, names or numbered_names(table.train.shape[1]), roles, source)
 
 
+def _names(given: Any) -> tuple[str, ...]:
+    """Return the names of given columns; a single name stands for itself."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
 def _of_columns(
     table: Table, source: str, roles: Roles, columns: Columns | Mapping[str, Any] | None
 ) -> Table:
@@ -225,10 +231,15 @@ def _of_columns(
         columns = columns.with_past(roles.past) if roles.past else columns
     rows = len(frame)
     frame = columns.rows_of_series(frame, source)
-    table = _later(table, rows - len(frame))
+    table = _restricted(table, frame.places)
     hints = [note_on_ratings(frame)]
     if not roles.weight:
         hints.append(note_on_weights(frame))
+    incomplete = rows - columns.past - len(frame)
+    if columns.past and incomplete:
+        hints.append(
+            f"{count_of(incomplete, 'row')} left out, since a cell of the rows before is empty"
+        )
     notes = [f"{table.name}: {hint}." for hint in hints if hint]
     return Table(
         name=table.name,
@@ -244,12 +255,12 @@ def _of_columns(
     )
 
 
-def _later(table: Table, past: int) -> Table:
-    """Return the table without the labels and weights of its first `past` rows."""
-    if not past:
+def _restricted(table: Table, places: np.ndarray | None) -> Table:
+    """Return the table with the labels and weights of these rows only; None stands for all."""
+    if places is None:
         return table
-    labels = None if table.labels is None else table.labels[past:]
-    weights = None if table.weights is None else table.weights[past:]
+    labels = None if table.labels is None else table.labels[places]
+    weights = None if table.weights is None else table.weights[places]
     return replace(table, labels=labels, weights=weights)
 
 
@@ -279,7 +290,7 @@ def _with_given(table: Table, names: Sequence[str], roles: Roles, source: str) -
     given = [place for place, name in enumerate(names) if name in roles.given]
     if roles.past:
         rows = windows(table.train, roles.past, source)
-        table = _later(table, roles.past)
+        table = _restricted(table, np.arange(roles.past, len(table.train)))
         note = f"{table.name}: each row follows {count_of(roles.past, 'row')} that are given."
         groups = _blocks_of_series(len(rows))
         notes = (*table.notes, note)

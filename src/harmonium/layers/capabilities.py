@@ -524,12 +524,22 @@ class AbstractConditioned(AbstractLayer):
     def given_units(self) -> Bool[np.ndarray, " units"]:
         """A mask of the given units; the others are the targets."""
 
+    @property
+    @abstractmethod
+    def couplings(self) -> Any:
+        """The weights between given columns and columns of targets."""
+
 
 def given_units(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
     """Return a mask of the units that are given in every row; in most layers, no unit is given."""
     if isinstance(layer, AbstractConditioned):
         return layer.given_units
     return np.zeros(layer.n_units, bool)
+
+
+def couplings(layer: AbstractLayer) -> tuple[Any, ...]:
+    """Return the arrays of weights within a layer: those from given units to targets, if any."""
+    return (layer.couplings,) if isinstance(layer, AbstractConditioned) else ()
 
 
 def is_conditional(layer: Any) -> bool:

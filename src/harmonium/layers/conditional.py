@@ -102,6 +102,11 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
         return np.isin(np.arange(self.n_units), self.given)
 
     @property
+    def couplings(self) -> Any:
+        """The matrix A."""
+        return self.weights
+
+    @property
     def _is_given(self) -> Bool[np.ndarray, " columns"]:
         """A mask of the columns of the given units."""
         return np.asarray(self.spread(self.given_units))

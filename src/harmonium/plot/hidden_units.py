@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from .._base.checks import positive_integer
 from .._base.images import ImageShape, checked_shape
 from ..rbm import RBM
+from ..weights.base import copies_of
 from .base import (
     as_picture,
     checked_parameter,
@@ -29,7 +30,8 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
     images are arranged row by row in this order; otherwise, the weight matrix is drawn as a heat
     map. All units share one colour scale, which ends at the 99.5th percentile of |w|. If a visible
     unit has several weights to each hidden unit (a Potts unit has one for each of its states), the
-    Euclidean norm of these weights is drawn.
+    Euclidean norm of these weights is drawn. The filters of convolutional weights are drawn instead
+    of the hidden units that share them; filters with a window of two axes are drawn as images.
 
     Args:
         rbm: the model.
@@ -50,13 +52,26 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
     """
     count = positive_integer(count, "count")
     shape = checked_shape(image_shape, rbm.visible.n_units, "visible units of the model")
-    weights = checked_parameter(rbm.dense_weights, "rbm.weights")
+    noun = "hidden unit" if rbm.hidden.n_units == rbm.hidden.size else "hidden column"
+    pixel = "visible unit"
+    has_norms = rbm.visible.n_units != rbm.visible.size
+    if copies_of(rbm.weights) > 1:
+        filters = checked_parameter(rbm.weights.filters, "rbm.weights")
+        noun = "filter"
+        pixel = "place in the window"
+        window = filters.shape[1:-1]
+        shape = window if len(window) == 2 else None
+        has_norms = filters.shape[-1] > 1
+        squares = (filters**2).sum(-1)
+        weights = (np.sqrt(squares) if has_norms else filters[..., 0]).reshape(len(filters), -1).T
+    else:
+        weights = checked_parameter(rbm.dense_weights, "rbm.weights")
+        if has_norms:
+            squares = rbm.visible.fold(jnp.asarray(weights.T**2))
+            weights = np.sqrt(np.asarray(squares, float)).T
     colors = "RdBu_r"
     quantity = "weight (nats)"
-    has_norms = rbm.visible.n_units != rbm.visible.size
     if has_norms:
-        squares = rbm.visible.fold(jnp.asarray(weights.T**2))
-        weights = np.sqrt(np.asarray(squares, float)).T
         colors = "cividis"
         quantity = "norm of a unit's weights over its states (nats)"
     sizes = np.abs(weights)
@@ -66,8 +81,7 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
         extend = "max" if has_norms else "both"
     lowest = 0.0 if has_norms else -largest
     order = np.argsort(-np.linalg.norm(weights, axis=0), kind="stable")[:count]
-    noun = "unit" if rbm.hidden.n_units == rbm.hidden.size else "column"
-    title = f"{len(order)} of {weights.shape[1]} hidden {noun}s by weight norm, largest first"
+    title = f"{len(order)} of {weights.shape[1]} {noun}s by weight norm, largest first"
     picture = weights[:, order]
     size = (7.2, 7.4)
     if shape is not None:
@@ -76,6 +90,6 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
     figure = new_figure(*size, title)
     axes = figure.add_subplot()
     image = draw_matrix(axes, picture, colors, (lowest, largest), tiles=shape is not None)
-    label(axes, "", f"hidden {noun}, by weight norm", "visible unit", grid=False)
+    label(axes, "", f"{noun}, by weight norm", pixel, grid=False)
     color_bar(figure, image, axes, quantity, extend=extend)
     return figure

@@ -11,8 +11,10 @@ import numpy as np
 from .._base.images import checked_shape
 from .._base.threefry import key_of, split
 from ..data import Dataset
+from ..errors import InputError
 from ..inference.sampling import sample
 from ..io.formats.base import write_whole
+from ..layers.capabilities import is_conditional
 from ..rbm import RBM, checked_rbm
 from ..sequences import Sites
 from ..tables import Columns
@@ -78,7 +80,8 @@ def play(
         seed: seed of the samples shown beside the data.
 
     Raises:
-        InputError: the rows are not valid for the model, or do not match the image shape.
+        InputError: the rows are not valid for the model, or do not match the image shape, or the
+            model is conditional.
 
     Example:
         >>> rows = hm.bars_and_stripes(3)
@@ -87,7 +90,12 @@ def play(
         >>> page.text[:15]
         '<!doctype html>'
     """
-    pixels = checked_rbm(rbm).visible.n_units
+    if is_conditional(checked_rbm(rbm).visible):
+        raise InputError(
+            f"play: expected a model of all units, whose chains may change any; got {rbm}; draw"
+            " with hm.sample(rbm, given=rows)."
+        )
+    pixels = rbm.visible.n_units
     shape = checked_shape(image_shape, pixels, "visible units of the model")
     dataset = Dataset.of(data).checked_for(rbm.visible).some(MOST_ROWS)
     key_rows, key_samples = split(key_of(seed))

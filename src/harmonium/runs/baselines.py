@@ -13,23 +13,29 @@ from .._base.threefry import key_of
 from ..analysis import tree_log_p
 from ..data import Dataset
 from ..errors import InputError
+from ..gradients import ConditionalLikelihood
 from ..layers import AbstractLayer, Bernoulli
 from ..layers.capabilities import (
     apart,
     has_classes,
     has_independent_units,
+    is_conditional,
     takes_given,
     takes_lengths,
     unbounded_units,
 )
 from ..likelihood.scoring import free_energies, log_likelihood
 from ..rbm import RBM
+from ..training import Huber, Recipe, fit
+from ..training.arguments import USUAL_BATCH
 from ..transforms.initialization import fitted_units
+from ..weights import MaskedWeights
 from .options import EVALUATION_SEED, ROWS_TO_START_FROM
 from .summaries import BaselineSummary
 
 MOST_WORK_OF_TREE = 2**33  # rows × columns² for counting pairs, which takes about a second
 FEWEST_ROWS_OF_TREE = 1_000  # a tree learned from a smaller subsample would be a poor baseline
+UPDATES_OF_REGRESSION = 2_000  # enough, since the likelihood is a concave function of A
 SURE = 2.0  # a difference of up to this many standard errors may be chance
 BEST_TREE = "best tree"
 
@@ -93,6 +99,8 @@ class _Simpler(NamedTuple):
 def _simpler_models(visible: AbstractLayer, train: Dataset, rows: Dataset) -> Iterator[_Simpler]:
     """Yield simpler models: independent units, the visible layer alone, and the Chow-Liu tree."""
     yield _of_units("independent units", "independent units", apart(visible), train, rows)
+    if is_conditional(visible):
+        yield _of_regression(visible, train, rows)
     if not has_independent_units(visible) and not takes_given(visible):
         words = "its own visible units without hidden ones"
         if has_classes(visible):
@@ -109,12 +117,31 @@ def _of_units(
     """Score the rows under a model without couplings, fitted to the training rows."""
     key = key_of(EVALUATION_SEED)
     units = fitted_units(layer, train.some(ROWS_TO_START_FROM), key=key)
-    uncoupled = RBM(units, Bernoulli(1), np.zeros((units.size, 1)))
-    value = log_likelihood(uncoupled, rows, key=key).value
+    return _scored(name, words, RBM(units, Bernoulli(1), np.zeros((units.size, 1))), rows)
+
+
+def _scored(name: str, words: str, model: RBM, rows: Dataset) -> _Simpler:
+    """Score the rows under a model, whose log Z must be cheap."""
+    key = key_of(EVALUATION_SEED)
+    value = log_likelihood(model, rows, key=key).value
     log_p = None
-    if not rows.missing and not takes_lengths(layer):
-        log_p = -free_energies(uncoupled, rows.rows(key=key))
+    if not rows.missing and not takes_lengths(model.visible):
+        log_p = -free_energies(model, rows.rows(key=key), key=key)
     return _Simpler(name, words, value, log_p)
+
+
+def _of_regression(visible: AbstractLayer, train: Dataset, rows: Dataset) -> _Simpler:
+    """Score the rows under a regression of the targets on the given units, without hidden units."""
+    key = key_of(EVALUATION_SEED)
+    units = fitted_units(visible, train.some(ROWS_TO_START_FROM), key=key)
+    # One hidden unit that no weight joins to the others; its sum makes the gradient exact.
+    nothing = MaskedWeights(np.zeros((visible.size, 1)), np.zeros((visible.size, 1), bool))
+    start = RBM(units, Bernoulli(1), nothing)
+    rate = ConditionalLikelihood().about.rate(start)
+    recipe = Recipe(rate=rate, penalties=(Huber(),))
+    epochs = math.ceil(UPDATES_OF_REGRESSION * USUAL_BATCH / len(train))
+    model = fit(start, train, key=key, epochs=epochs, optimizer=recipe).rbm
+    return _scored("no hidden units", "a regression without hidden units", model, rows)
 
 
 def _best_tree(visible: AbstractLayer, train: Dataset, rows: Dataset) -> _Simpler | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .._base.threefry import key_of
-from ..data.readers import read_frame
+from ..data.readers import frame_in, read_file
 from ..errors import InputError
 from ..inference.forecasting import drawn_futures
 from ..io.storage import load
@@ -32,10 +32,10 @@ class Expected:
     Attributes:
         step: the number of the row after the end of the series, from 1.
         name: the name of the column.
-        value: the median of a number, or the most probable category.
-        low: the 5 % quantile of a number; None for a category.
-        high: the 95 % quantile of a number; None for a category.
-        probability: the probability of the category; None for a number.
+        value: the median of a number, or the most probable of categories or of two values.
+        low: the 5 % quantile of a number; None with a probability.
+        high: the 95 % quantile of a number; None with a probability.
+        probability: the probability of the category or value; None for other numbers.
     """
 
     step: int
@@ -95,8 +95,7 @@ def forecast_series(
     folder = RunFolder(run)
     rbm = load(run)
     columns = folder.columns_of_table()
-    own = [column.name for column in columns.columns if column.name not in columns.given]
-    present = [name for name in own if lag_name(name, 1) in columns.given]
+    present = columns.of_series
     is_series = columns.past > 0 and len(columns.given) == columns.past * len(present)
     if not is_series:
         raise InputError(
@@ -104,19 +103,13 @@ def forecast_series(
             " got another run; train one on the series."
         )
     source = config_of(folder, None).origin if series is None else series
-    frame = read_frame(source, columns, text_format_for(source, run, text))
+    text_format = text_format_for(source, run, text)
+    frame = frame_in(read_file(source, known=columns.empty, text_format=text_format), str(source))
     place = {part.name: unit for unit, part in enumerate(columns.modelled)}
     lags = [(name, lag) for name in present for lag in range(columns.past, 0, -1)]
     given = np.array([place[lag_name(name, lag)] for name, lag in lags])
     later = np.array([place[lag_name(name, lag - 1)] for name, lag in lags])
-    last = columns.encode(frame.taken(np.array([len(frame) - 1])), source)[0]
-    if np.isnan(last).any():
-        raise InputError(
-            f"{source}: expected complete rows at the end of the series; got an empty cell in the"
-            " last row; fill it in."
-        )
-    start = np.full(len(last), np.nan)
-    start[given] = last[later]
+    start = columns.encode(columns.next_row(frame, str(source)), str(source))[0]
     futures = drawn_futures(rbm, start, given, later, steps, draws, key=key_of(seed))
     drawn = columns.decode(futures.rows.reshape(draws * steps, -1).astype(float), seed=seed)
     if out is not None:
@@ -155,13 +148,17 @@ def _expected(
             if column.name not in names:
                 continue
             shown = kinds[column.name].shown
-            if column.cell_kind is CellKind.WORDS:
-                words, counts = np.unique(column.values.astype(str), return_counts=True)
+            is_of_words = column.cell_kind is CellKind.WORDS
+            # Of two values, an interval says only whether both are possible.
+            has_two_values = [part.states for part in kinds[column.name].parts] == [2]
+            if is_of_words or has_two_values:
+                cells = column.values.astype(str) if is_of_words else column.values
+                values, counts = np.unique(cells, return_counts=True)
                 best = int(counts.argmax())
                 forecast = Expected(
                     step=step + 1,
                     name=column.name,
-                    value=str(words[best]),
+                    value=str(shown(values[best])),
                     probability=float(counts[best] / draws),
                 )
             else:

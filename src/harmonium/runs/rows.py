@@ -185,6 +185,7 @@ def _fraction(config: RunConfig, visible: AbstractLayer) -> float | Literal["aut
     """Return the fraction of rows to hold out, or "auto" if the run may cross-validate instead."""
     may_cross_validate = (
         can_cross_validate(visible)
+        and not config.past  # blocks of a series are held out, not single rows
         and config.epochs is None
         and config.penalty in (None, "auto")
         and config.keep != "best"

@@ -132,11 +132,10 @@ def score_table(
     key = fold_in(key, 2)
     progress = display.timer("cells given the others")
     cells = cell_scores(rbm, columns, codes, key=key, progress=progress)
-    first = 1 + columns.past  # the number of the first row that is scored
     reasons = _reasons(columns, frame, cells)
     if out is not None:
         scores = _identifiers(columns, frame)
-        scores["row"] = np.arange(len(frame), dtype=float) + first
+        scores["row"] = frame.row_numbers.astype(float)
         scores["log_p"] = np.round(log_p.astype(float), 4)
         scores["least_expected"] = np.array(reasons, object)
         write_table(frame_of(scores), out, guard)
@@ -150,7 +149,7 @@ def score_table(
         converged=score.converged,
         least_probable=[
             RowScore(
-                row=int(row) + first,
+                row=int(frame.row_numbers[row]),
                 log_p=float(log_p[row]),
                 least_expected=reasons[row],
             )

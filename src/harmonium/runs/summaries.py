@@ -56,6 +56,11 @@ class LogZSummary:
         return cls(**record)
 
     @property
+    def is_zero(self) -> bool:
+        """Whether log Z is 0 by definition, as in a model of targets given the other units."""
+        return self.value == self.low == self.high == 0.0
+
+    @property
     def stderr(self) -> float:
         """The standard error, in nats; infinite if either end of the interval is infinite."""
         if self.low is None or self.high is None:

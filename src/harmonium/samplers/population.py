@@ -100,6 +100,7 @@ def annealed_population(
     sweeps: Array | int,
     *,
     key: PRNGKeyArray,
+    path: AbstractPath | None = None,
 ) -> Swept:
     r"""Anneal a population for each row, then run sweeps of the model. Traceable.
 
@@ -120,11 +121,13 @@ def annealed_population(
         steps: number of annealing steps.
         sweeps: number of sweeps of the model after annealing, at least 2.
         key: a JAX random key.
+        path: the path to the model, from one with zero weights; the neutral path if None.
 
     Source: Neal 2001; Hukushima & Iba 2003; Del Moral, Doucet & Jasra 2006; Machta 2010.
     """
     key_start, key_anneal, key_even, key_sweep = jax.random.split(key, 4)
-    path = path_to(rbm)
+    if path is None:
+        path = path_to(rbm)
     groups = whole_groups(chains)[0]
     start = first_population(path, rows, groups, chains // groups, key=key_start)
     annealed = moved_population(path, 0.0, 1.0, steps, start, key=key_anneal)

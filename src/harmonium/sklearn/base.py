@@ -91,6 +91,13 @@ def at_precision(dtype: Any) -> Any:
     return nullcontext()
 
 
+def checked_rate(rate: Any) -> float:
+    """Return a learning rate, or raise InputError unless it is a number."""
+    if not isinstance(rate, int | float | np.number):
+        raise InputError(f"learning_rate: expected a number; got {rate!r}.")
+    return float(rate)
+
+
 def row_groups(rbm: Model, rows: np.ndarray, missing: int = 0) -> Iterator[tuple[np.ndarray, bool]]:
     """Yield the row indices of each group to process together, and whether its rows are complete.
 
@@ -336,9 +343,7 @@ class BaseRBM(BaseEstimator):
     def _optimizer(self) -> Any:
         if self.optimizer is not None:
             return self.optimizer
-        if not isinstance(self.learning_rate, int | float | np.number):
-            raise InputError(f"learning_rate: expected a number; got {self.learning_rate!r}.")
-        return self._recipe(float(self.learning_rate))
+        return self._recipe(checked_rate(self.learning_rate))
 
     def _recipe(self, rate: float) -> Recipe:
         """Return the library's default recipe at this learning rate."""

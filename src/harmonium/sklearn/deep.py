@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..layers.registry import layer_named
 from ..training import Recipe
 from ..training.stacking import Bound, stack
-from .base import LEARNING, SAMPLING, SCORING, key_from
+from .base import LEARNING, SAMPLING, SCORING, checked_rate, key_from
 from .tables import columns_and_rows, floats_of
 
 
@@ -89,7 +89,7 @@ class DeepRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.n_iter is not None:
             positive_integer(self.n_iter, "n_iter")
         if self.learning_rate is not None:
-            settings["optimizer"] = Recipe(rate=self.learning_rate)
+            settings["optimizer"] = Recipe(rate=checked_rate(self.learning_rate))
         rows = columns.encode(X)
         if np.isnan(rows).any():
             raise InputError(

@@ -34,7 +34,7 @@ from .conditions import Conditions, parsed_conditions
 from .continuous import Continuous
 from .discrete import Discrete
 from .frames import Frame, RawColumn, with_gaps, words_of
-from .series import lag_name, with_lags
+from .series import lag_name, next_row, with_lags
 from .unmodelled import Key, LeftOut
 from .words import Words
 
@@ -94,11 +94,17 @@ class Columns:
         """
         names = tuple(dict.fromkeys(given))
         modelled = [column.name for column in self.columns if column.parts]
+        left_out = {
+            column.name: f", which is left out ({column.summary})"
+            for column in self.columns
+            if not column.parts
+        }
         for name in names:
             if name not in modelled:
+                reason = left_out.get(name, "")
                 raise InputError(
                     f"{label}: expected given columns among {', '.join(modelled):.200}; got"
-                    f" {name!r}."
+                    f" {name!r}{reason}."
                 )
         if len(names) == len(modelled):
             raise InputError(
@@ -133,9 +139,17 @@ class Columns:
         """Return the table; if it is a series without columns of earlier rows, these are added."""
         if not self.past or all(name in frame.names for name in self.given):
             return frame
+        return with_lags(frame, self.of_series, self.past, label)
+
+    def next_row(self, frame: Frame, label: str) -> Frame:
+        """Return the row after the end of a series, with empty cells but those of earlier rows."""
+        return next_row(frame, self.of_series, self.past, label)
+
+    @property
+    def of_series(self) -> list[str]:
+        """The names of the columns whose earlier cells are given."""
         of_row = [column.name for column in self.columns]
-        names = [name for name in of_row if lag_name(name, 1) in self.given]
-        return with_lags(frame, names, self.past, label)
+        return [name for name in of_row if lag_name(name, 1) in self.given]
 
     @property
     def layer(self) -> AbstractLayer:

@@ -79,14 +79,21 @@ class Frame:
     Attributes:
         columns: the columns, in order.
         has_names: whether the source has column names; otherwise they are "column 1" and so on.
+        places: the indices of the rows in the source; None if all its rows are here.
     """
 
     columns: tuple[RawColumn, ...]
     has_names: bool = True
+    places: np.ndarray | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.columns[0].values)
+
+    @property
+    def row_numbers(self) -> np.ndarray:
+        """The numbers of the rows in the source, counted from 1."""
+        return 1 + (np.arange(len(self)) if self.places is None else self.places)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -101,16 +108,17 @@ class Frame:
     def named(self, names: tuple[str, ...]) -> Frame:
         """Return the same columns with new names."""
         pairs = zip(self.columns, names, strict=True)
-        return Frame(tuple(replace(column, name=name) for column, name in pairs), self.has_names)
+        return replace(self, columns=tuple(replace(column, name=name) for column, name in pairs))
 
     def taken(self, rows: np.ndarray) -> Frame:
         """Return the table restricted to the rows with these indices."""
-        return Frame(tuple(column.taken(rows) for column in self.columns), self.has_names)
+        columns = tuple(column.taken(rows) for column in self.columns)
+        return Frame(columns, self.has_names, self.row_numbers[rows] - 1)
 
     def without(self, name: str) -> Frame:
         """Return the table without the column of this name."""
         others = (column for column in self.columns if column.name != name)
-        return Frame(tuple(others), self.has_names)
+        return replace(self, columns=tuple(others))
 
     def numbers(self) -> np.ndarray | None:
         """Return a matrix of the cells (integers if possible), or None if a cell is not a number.

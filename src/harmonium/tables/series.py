@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ..errors import InputError, count_of
-from .frames import Frame, RawColumn
+from .frames import Frame, RawColumn, with_gaps
 
 
 def lag_name(name: str, lag: int) -> str:
@@ -16,10 +16,11 @@ def lag_name(name: str, lag: int) -> str:
     return f"{name}_lag{lag}" if lag else name
 
 
-def with_lags(frame: Frame, names: Iterable[str], past: int, label: str) -> Frame:
+def with_lags(frame: Frame, names: Sequence[str], past: int, label: str) -> Frame:
     """Return the rows of a series from index `past` on, with the cells of `past` earlier rows each.
 
-    The columns of earlier rows come first, beginning with the oldest row.
+    The columns of earlier rows come first, beginning with the oldest row. Rows after a row with an
+    empty cell are left out, since their past is not known.
 
     Args:
         frame: the rows of the series, in the order of time.
@@ -28,7 +29,8 @@ def with_lags(frame: Frame, names: Iterable[str], past: int, label: str) -> Fram
         label: the name of the table in error messages.
 
     Raises:
-        InputError: the series is too short, or has a column with the name of a lagged column.
+        InputError: the series is too short, lacks a column, has a column with the name of a lagged
+            column, or has no row after `past` rows without empty cells.
     """
     rows = len(frame)
     if past >= rows:
@@ -36,12 +38,10 @@ def with_lags(frame: Frame, names: Iterable[str], past: int, label: str) -> Fram
             f"{label}: expected a series of more than {past:,} rows, since each row needs so many"
             f" earlier ones; got {count_of(rows, 'row')}; choose a smaller --past."
         )
-    by_name = {column.name: column for column in frame.columns}
+    by_name = _named(frame, names, label)
     lagged: list[RawColumn] = []
     for lag in range(past, 0, -1):
         for name in names:
-            if name not in by_name:
-                continue
             new = lag_name(name, lag)
             if new in by_name:
                 raise InputError(
@@ -49,5 +49,56 @@ def with_lags(frame: Frame, names: Iterable[str], past: int, label: str) -> Fram
                 )
             column = by_name[name].taken(np.arange(past - lag, rows - lag))
             lagged.append(replace(column, name=new))
-    present = frame.taken(np.arange(past, rows)).columns
-    return Frame((*lagged, *present), frame.has_names)
+    present = frame.taken(np.arange(past, rows))
+    windows = replace(present, columns=(*lagged, *present.columns))
+    is_known = ~np.any([column.is_missing for column in lagged], axis=0)
+    if not is_known.any():
+        raise InputError(
+            f"{label}: expected {count_of(past, 'row')} without empty cells before at least one"
+            f" row; got none; fill the cells in, or choose a smaller --past."
+        )
+    return windows if is_known.all() else windows.taken(np.flatnonzero(is_known))
+
+
+def next_row(frame: Frame, names: Sequence[str], past: int, label: str) -> Frame:
+    """Return the row after the end of a series: the cells of `past` rows, and empty cells.
+
+    Args:
+        frame: the rows of the series, in the order of time.
+        names: the columns whose earlier cells are added.
+        past: the number of earlier rows.
+        label: the name of the table in error messages.
+
+    Raises:
+        InputError: the series is too short, lacks a column, or has an empty cell in its last rows.
+    """
+    rows = len(frame)
+    if past > rows:
+        raise InputError(
+            f"{label}: expected at least {count_of(past, 'row')}, from which the model predicts the"
+            f" next one; got {count_of(rows, 'row')}; give a longer file."
+        )
+    by_name = _named(frame, names, label)
+    for name in names:
+        empty = np.flatnonzero(by_name[name].is_missing[rows - past :])
+        if len(empty):
+            raise InputError(
+                f"{label}: expected the last {count_of(past, 'row')} without empty cells; got an"
+                f" empty cell in column {name!r} of row {rows - past + empty[0] + 1}; fill it in."
+            )
+    last = frame.taken(np.array([*range(rows - past, rows), rows - 1]))
+    is_next = np.arange(past + 1) == past
+    columns = (replace(column, values=with_gaps(column.values, is_next)) for column in last.columns)
+    return with_lags(replace(last, columns=tuple(columns)), names, past, label)
+
+
+def _named(frame: Frame, names: Sequence[str], label: str) -> dict[str, RawColumn]:
+    """Return the columns by name, or raise InputError if one of these names is absent."""
+    by_name = {column.name: column for column in frame.columns}
+    absent = [name for name in names if name not in by_name]
+    if absent:
+        raise InputError(
+            f"{label}: expected the columns of the series ({', '.join(names):.200}); got no column"
+            f" {absent[0]!r}; add it."
+        )
+    return by_name

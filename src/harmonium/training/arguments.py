@@ -84,6 +84,11 @@ def plan_run(
 ) -> Plan:
     """Check the arguments of `fit` and fill in the defaults; `endless` means an unending stream."""
     rbm = checked_rbm(rbm)
+    if not all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(rbm)):
+        raise InputError(
+            f"rbm: expected a model without held units; got {rbm}, a model given one row (from"
+            " hm.condition); train the model first, or use hm.Conditional."
+        )
     if gradient is None:
         gradient = "pcd"
     if isinstance(gradient, str):

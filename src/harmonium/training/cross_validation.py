@@ -30,7 +30,7 @@ from ..data.splits import FEW_ROWS
 from ..evaluation import pseudo_log_likelihoods
 from ..gradients import Persistent
 from ..layers import AbstractLayer
-from ..layers.capabilities import has_independent_units, takes_given
+from ..layers.capabilities import has_independent_units, takes_lengths
 from ..likelihood.scoring import free_energies
 from ..rbm import RBM
 from ..samplers import Gibbs
@@ -116,9 +116,9 @@ def will_cross_validate(plan: Plan, held_out: Any, state: TrainState) -> bool:
 def can_cross_validate(layer: AbstractLayer) -> bool:
     """Return whether held-out rows can be scored, given the visible layer.
 
-    Rows cannot be scored if log Z differs from row to row.
+    Documents cannot be scored, since log Z depends on their length.
     """
-    return not takes_given(layer)
+    return not takes_lengths(layer)
 
 
 def is_for(plan: Plan) -> bool:

@@ -24,7 +24,7 @@ from .._base.programs import compiled
 from ..errors import InputError
 from ..rbm import RBM
 from .base import nodes_in
-from .penalties import AbstractPenalty, PenaltyState, checked_penalties
+from .penalties import AbstractPenalty, PenaltyState, checked_penalties, weights_in_layers
 from .schedules import Schedule, first_rate_state, ramped_momentum, reschedule, scheduled, step_size
 from .transformations import centred, sparse_activity, transformation, whitened
 
@@ -143,6 +143,7 @@ def proximal(
     """
     checked_penalties(penalties)
 
+    elementwise = [penalty for penalty in penalties if penalty.is_elementwise]
     follows_run = any(penalty.is_set_by_run for penalty in penalties)
 
     def init(rbm: RBM) -> PenaltyState:
@@ -158,7 +159,7 @@ def proximal(
     ) -> tuple[RBM, PenaltyState]:
         step = step_size(state.rate, hold, schedule)
 
-        def stepped(update: Array, weights: Array) -> Array:
+        def stepped(update: Array, weights: Array, penalties: Any = penalties) -> Array:
             moved = weights + update
             for penalty in penalties:
                 factor = state.strength if penalty.is_set_by_run else 1.0
@@ -167,6 +168,9 @@ def proximal(
 
         weights = map_parameters(stepped, updates.weights, rbm.weights)
         updates = eqx.tree_at(lambda m: m.weights, updates, weights)
+        pairs = zip(weights_in_layers(updates), weights_in_layers(rbm), strict=True)
+        within = tuple(stepped(*pair, elementwise) for pair in pairs)
+        updates = eqx.tree_at(weights_in_layers, updates, within)
         return updates, state._replace(rate=state.rate._replace(count=state.rate.count + 1))
 
     return transformation(init, update)
@@ -183,8 +187,9 @@ def weights_only(rbm: RBM) -> RBM:
         >>> float(grads.weights[0, 0]), float(grads.visible.bias[0])
         (1.0, 0.0)
     """
-    layers = jax.tree.map(lambda _: False, rbm)
-    return eqx.tree_at(lambda model: model.weights, layers, True)
+    mask = jax.tree.map(lambda _: False, rbm)
+    count = len(weights_in_layers(rbm))
+    return eqx.tree_at(lambda m: (m.weights, *weights_in_layers(m)), mask, (True,) * (1 + count))
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ A penalty R acts after the gradient step of size η:
 
     W ← argmin_U  ½ |U − W|² + η R(U)
 
-Only the weights are penalised. Inside `centred` the biases are adjusted, so that a penalty on W_ij
-weakens the dependence of v_i and h_j but leaves their means unchanged.
+Only weights are penalised: W, and by penalties that act on each weight by itself also those from
+given units to targets in a `Conditional` layer. Inside `centred` the biases are adjusted, so that a
+penalty on W_ij weakens the dependence of v_i and h_j but leaves their means unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from .._base.checks import positive_integer
 from .._base.programs import compiled
 from ..errors import InputError
 from ..layers import AbstractLayer
+from ..layers.capabilities import couplings
 from ..rbm import RBM
+from ..weights.base import copies_of
 from .base import nodes_in, with_nodes, with_values
 from .schedules import RateState
 
@@ -56,6 +59,11 @@ class AbstractPenalty(ABC):
     def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
         """Return argmin_U ½ |U − W|² + step · R(U); `rbm` defines the units."""
 
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether each weight is penalised by itself; R then also applies to weights in a layer."""
+        return False
+
     def check(self, rbm: RBM) -> None:  # noqa: B027  (most penalties fit any model)
         """Raise InputError if the penalty is incompatible with the model."""
 
@@ -86,6 +94,10 @@ class L1(AbstractPenalty):
 
     def __post_init__(self):
         _check_number("L1 strength", self.strength)
+
+    @property
+    def is_elementwise(self) -> bool:
+        return True
 
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
         """Return strength · Σ |W|."""
@@ -126,6 +138,10 @@ class Huber(AbstractPenalty):
             _check_number("Huber strength", self.strength, ' or "auto"')
         if not 0 < self.width < math.inf:
             raise InputError(f"Huber width: expected a positive number; got {self.width!r}.")
+
+    @property
+    def is_elementwise(self) -> bool:
+        return True
 
     @property
     def is_set_by_run(self) -> bool:
@@ -333,10 +349,16 @@ def size_of_weights(rbm: RBM) -> Float[Array, ""]:
     free-energy gap that is due to chance decreases in proportion to W, but R(W) in proportion to
     W²; without this bound, the ratio of gap to R(W) would call for a penalty that keeps W at 0.
     """
-    weights = rbm.dense_weights
     penalty = Huber(1.0)
-    least = (weights != 0).sum() * (penalty.width / 2.0)  # entries that are masked do not count
-    return jnp.maximum(penalty.value(weights, rbm), least)
+    arrays = (rbm.dense_weights, *weights_in_layers(rbm))
+    size = sum(penalty.value(weights, rbm) for weights in arrays)
+    count = sum((weights != 0).sum() for weights in arrays)  # entries that are masked do not count
+    return jnp.maximum(size, count * (penalty.width / 2.0))
+
+
+def weights_in_layers(rbm: RBM) -> tuple[Any, ...]:
+    """Return the weights between units of one layer, as from given units to targets."""
+    return couplings(rbm.visible) + couplings(rbm.hidden)
 
 
 def tiles(picture: tuple[int, int], tile: tuple[int, int]) -> tuple[int, ...]:
@@ -420,13 +442,13 @@ class PenaltyState(NamedTuple):
 
 
 def prior_strength(rbm: RBM, rows: float) -> float:
-    """Return the strength of a prior on the weights for this many rows: s_v s_h / n.
+    """Return the strength of a prior on the weights for this many rows: s_v s_h / (n k).
 
-    Here n is the number of rows, and s is twice the standard deviation of a unit without bias,
-    averaged over the visible (s_v) or hidden layer (s_h): 1 for 0/1 units and 2 for ±1 units, so
+    Here n is the number of rows, k is the number of entries of W that share a parameter, and s is
+    twice the standard deviation of a unit without bias, averaged over the visible (s_v) or hidden layer (s_h): 1 for 0/1 units and 2 for ±1 units, so
     that the penalty is the same in both codings.
     """
-    return float(_spreads(rbm)) / rows
+    return float(_spreads(rbm)) / (rows * copies_of(rbm.weights))
 
 
 @compiled

@@ -34,7 +34,7 @@ from ..layers.capabilities import (
     whitening,
 )
 from ..rbm import RBM
-from ..weights.base import differentiable, is_plain
+from ..weights.base import copies_of, differentiable, is_plain
 
 MOST_VARIANCE = 10.0  # largest variance of a whitened direction, relative to the start
 
@@ -261,9 +261,10 @@ def over_copies(rbm: RBM, grads: RBM) -> RBM:
     The curvature of the likelihood along a shared weight grows with the number of its copies as the
     gradient does, so that the mean over the copies suits the rates of weights that are not shared.
     """
-    if is_plain(rbm.weights) or rbm.weights.copies == 1:
+    copies = copies_of(rbm.weights)
+    if copies == 1:
         return grads
-    mean = map_parameters(lambda g: g / rbm.weights.copies, grads.weights)
+    mean = map_parameters(lambda g: g / copies, grads.weights)
     return eqx.tree_at(lambda model: model.weights, grads, mean)
 
 

@@ -134,6 +134,11 @@ def is_plain(weights: Any) -> bool:
     return eqx.is_array(weights)
 
 
+def copies_of(weights: Any) -> int:
+    """Return how often each parameter of the weights occurs in W: 1 unless weights are shared."""
+    return 1 if is_plain(weights) else weights.copies
+
+
 def multiplies_arrays(weights: Any) -> bool:
     """Return whether `@` multiplies states by arrays that `map_arrays` can replace."""
     return is_plain(weights) or weights.multiplies_arrays

@@ -13,7 +13,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from .._base.checks import positive_integer
-from .._base.numerics import from_numpy
+from .._base.numerics import from_numpy, product
 from .._base.parameters import data_field
 from ..errors import InputError
 from .base import AbstractWeights
@@ -176,26 +176,35 @@ class ConvolutionalWeights(AbstractWeights):
         """Return v @ W, where W is not transposed, whatever `turned` is."""
         if self.visible_factors is not None:
             v = v * lax.stop_gradient(self.visible_factors)
-        images = v.reshape(len(v), *self.grid, -1)
-        padding = self.padding.upper()
-        if self.padding == "periodic":
-            widths = [(0, w - 1) for w in self.window]
-            images = jnp.pad(images, [(0, 0), *widths, (0, 0)], mode="wrap")
-            padding = "VALID"
-        filters = jnp.moveaxis(self.filters, 0, -1)
-        letters = "XYZUVW"[: len(self.grid)]
-        maps = lax.conv_general_dilated(
-            images,
-            filters.astype(v.dtype),
-            self.stride,
-            padding,
-            dimension_numbers=(f"N{letters}C", f"{letters}IO", f"N{letters}C"),
-            precision=lax.Precision.HIGHEST,
-        )
-        h = maps.reshape(len(v), -1)
+        filters = self.filters.reshape(len(self.filters), -1).astype(v.dtype)
+        h = product(self._windows(v.reshape(len(v), *self.grid, -1)), filters.T).reshape(len(v), -1)
         if self.hidden_factors is not None:
             h = h * lax.stop_gradient(self.hidden_factors)
         return h
+
+    def _windows(self, images: Float[Array, "n *grid channels"]) -> Float[Array, "n positions _"]:
+        """Return the window of each position as a row, in the order of a filter's entries."""
+        # Products of a matrix of windows, since XLA's convolutions are ten times slower in the
+        # loops of a run on a CPU.
+        rank = len(self.grid)
+        for axis, (window, step) in enumerate(zip(self.window, self.stride, strict=True), 1):
+            count = self.maps[axis - 1]
+            reach = (count - 1) * step + window  # the pixels that the windows cover
+            excess = max(0, reach - self.grid[axis - 1])
+            widths = [(0, 0)] * images.ndim
+            if self.padding == "periodic":
+                widths[axis] = (0, excess)
+                images = jnp.pad(images, widths, mode="wrap")
+            elif excess:
+                widths[axis] = (excess // 2, excess - excess // 2)
+                images = jnp.pad(images, widths)
+            slices = [
+                lax.slice_in_dim(images, first, first + reach - window + 1, step, axis)
+                for first in range(window)
+            ]
+            # The offsets come after all axes of positions, in the order of the axes.
+            images = jnp.stack(slices, axis=rank + axis)
+        return images.reshape(len(images), self.copies, -1)
 
     @property
     def dense(self) -> Float[Array, "visible hidden"]:

@@ -17,8 +17,11 @@ from ..._base.sharding import fetched
 from ..._base.threefry import fold_in, split
 from ...data.parts import ENTRIES_AT_ONCE, rows_at_once
 from ...data.stored import padded_size
+from ...layers.capabilities import are_unbounded
+from ...path import Heating
 from ...rbm import RBM
 from ...samplers.population import Averages, Swept, annealed_population, averages_of, whole_groups
+from .annealed import seen_of
 from .marginal import TermSum, cheapest_sum, drawn_terms, given_seen, sums_for
 
 FEWEST_CHAINS = 32  # smallest number of chains in a population
@@ -201,9 +204,34 @@ def _swept(
     """Return the populations of each row, or of the model itself if no unit is seen."""
     v = rbm.visible.encode_seen(rows)
     model = rbm
+    path = None
     if not is_free:
         model = given_seen(rbm, jnp.repeat(v, chains, axis=0))
-    return annealed_population(model, len(rows), chains, steps, sweeps, key=key)
+        path = _path_of_rows(rbm, v, model, chains)
+    return annealed_population(model, len(rows), chains, steps, sweeps, key=key, path=path)
+
+
+def _path_of_rows(rbm: RBM, v: Array, model: RBM, chains: int) -> Heating:
+    """Return the neutral path to each row's model, where real units begin around their mean field.
+
+    Given the seen units, a real unit may be known to within a small fraction of its distance from
+    0: the next value of a smooth series, for example. A path on which it moves through that many of
+    its standard deviations would need the square of this number of steps.
+    """
+    path = Heating.from_neutral(model)
+    are_real = are_unbounded(rbm.visible)
+    if not are_real.any():
+        return path
+    seen = seen_of(rbm, v)
+
+    def difference(x: Array) -> Array:
+        return (rbm.visible.base().energy(x) - rbm.visible.energy(x)).sum()
+
+    # The energies differ in the linear terms that the neutral layer lacks.
+    inputs = jax.grad(difference)(seen.values) + seen.field
+    is_moved = are_real & ~rbm.visible.spread(seen.known)
+    shift = jnp.repeat(jnp.where(is_moved, inputs, 0.0), chains, axis=0)
+    return Heating(path.visible.shift(shift), path.hidden, model)
 
 
 class _Moments(NamedTuple):

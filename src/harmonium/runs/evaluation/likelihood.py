@@ -80,6 +80,8 @@ def likelihood_lines(score: ScoreSummary | None) -> list[Line]:
 
 def log_z_lines(log_z: LogZSummary) -> list[Line]:
     """Return log Z, with its interval and diagnostics, as lines of the printed table."""
+    if log_z.is_zero:
+        return []
     lines = [("log Z", f"{nats(log_z.value, 4)} nats", log_z.method)]
     if log_z.low == log_z.high:
         return lines
