@@ -1,8 +1,11 @@
 """RBMs with shared filters beside RBMs with dense weights, on images and on an alignment.
 
     python benchmarks/filters.py images [--updates 5000] [--rows 300] [--seconds 120]
+        [--picture docs/pictures/filters.png]
     python benchmarks/filters.py alignment [--updates 5000] [--rows 300] [--seconds 120]
         [--json docs/measured/filters.json]
+
+--picture draws the filters of the first model of images.
 
 * `images`: MNIST, 28 × 28 pixels, binarised once (Salakhutdinov & Murray 2008).
 * `alignment`: response regulators (PF00072), 112 sites of 21 states, weighted sequences.
@@ -12,6 +15,7 @@ mean log-likelihoods of test rows. The parameters are those of W; each hidden un
 """
 
 import math
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -21,6 +25,8 @@ from reporting import head, parser_of, rounded, row, write_records
 from timing import timed
 
 import harmonium as hm
+from harmonium import plot
+from harmonium.plot.base import save_figure
 
 BATCH = 200
 DENSE = {"images": (2, 16, 64), "alignment": (10, 50, 200)}  # numbers of hidden units
@@ -51,8 +57,8 @@ SETS = {"images": images, "alignment": alignment}
 
 def measured(
     name: str, visible: Any, hidden: int, like: Any, train: Any, test: np.ndarray, args: Any
-) -> dict[str, Any]:
-    """Train a model and return its record."""
+) -> tuple[dict[str, Any], hm.RBM]:
+    """Train a model; return its record and the model."""
     key = jax.random.key(0)
     train = hm.Dataset.of(train)
     start = hm.initialize(visible, hm.Bernoulli(hidden), train, key=key, pattern=like)
@@ -60,21 +66,19 @@ def measured(
     fit, seconds = timed(hm.fit, start, train, key=key, epochs=epochs)
     score = hm.log_likelihood(fit.rbm, test, key=key, seconds=args.seconds)
     count = sum(leaf.size for leaf in jax.tree.leaves(start.weights))
-    if args.models:
-        hm.save(fit.rbm, f"{args.models}/{name.replace(' ', '_')}.safetensors")
     about = {
         "model": name,
         "hidden": hidden,
         "parameters": count,
         "updates": int(fit.state.updates),
     }
-    return about | rounded(score) | {"seconds": round(seconds)}
+    return about | rounded(score) | {"seconds": round(seconds)}, fit.rbm
 
 
 def main() -> None:
     """Print a table in Markdown, and write its figures."""
     settings: dict[str, Any] = {"updates": 5_000, "rows": 300, "seconds": 120.0}
-    parser = parser_of(__doc__, sets=SETS, json="", models="", **settings)
+    parser = parser_of(__doc__, sets=SETS, json="", picture="", **settings)
     args = parser.parse_args()
     print(head(["set", "weights", "parameters", "hidden units", "log-likelihood", "s"]))
     records = []
@@ -89,8 +93,11 @@ def main() -> None:
             title = f"{count} filters of {' × '.join([str(window)] * len(grid))}, stride {stride}"
             models.append((title, like.shape[1], like))
         for title, hidden, like in models:
-            record = {"set": name} | measured(title, visible, hidden, like, train, test, args)
+            of_model, rbm = measured(title, visible, hidden, like, train, test, args)
+            record = {"set": name} | of_model
             records.append(record)
+            if args.picture and title == models[len(DENSE[name])][0]:
+                save_figure(plot.filters(rbm), Path(args.picture))
             cells = [name, title, f"{record['parameters']:,}", f"{hidden:,}"]
             print(row([*cells, str(record["value"]), str(record["seconds"])]), record, flush=True)
     if args.json:

@@ -33,7 +33,8 @@ BATCH = 100
 def network(layers: list[Any]) -> Any:
     """Return a classifier of these hidden layers."""
     model = keras.Sequential([keras.Input((784,)), *layers, keras.layers.Dense(10, "softmax")])
-    model.compile(keras.optimizers.Adam(RATE), "sparse_categorical_crossentropy", ["accuracy"])
+    optimizer = keras.optimizers.Adam(RATE)
+    model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"])
     return model
 
 

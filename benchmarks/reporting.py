@@ -112,7 +112,7 @@ def write_records(
     today = f"{datetime.date.today():%-d %B %Y}"
     versions_here = ", ".join(f"{name} {v}" for name, v in versions(packages).items())
     about = {
-        "program": program,
+        "program": f"benchmarks/{Path(program).name}",
         "computer": f"{os.cpu_count()} cores ({processor()})",
         "date": today,
         "versions": versions_here,

@@ -233,3 +233,51 @@ def test_the_tables_of_scaling_are_those_of_the_record(monkeypatch):
     assert page.predictions(record) == record["predictions"]
     for name, table in page.tables(record).items():
         assert f"<!-- measured: {name} -->\n{table}\n" in text, name
+
+
+def test_the_table_of_deep_models_is_that_of_the_records():
+    for record in measured("deep"):
+        cells = [f"{record['set']}: {record['rows']:,} × {record['columns']}"]
+        for model in ("RBM", "DBM", "DBN"):
+            score = record[model]
+            value, low, high = minus(*(score[end] for end in ("value", "low", "high")))
+            doubt = "" if score.get("converged", True) else ", not converged"
+            units = " and ".join(map(str, score["hidden"]))
+            cells.append(f"{value} [{low}, {high}]{doubt} ({units})")
+        assert f"| {' | '.join(cells)} |" in TEXTS["docs/deep.md"], record
+
+
+def test_the_errors_after_fine_tuning_are_those_of_the_records():
+    random, deep = (f"{100 * record['error']:.2f} %" for record in measured("fine_tuning"))
+    text = f"makes {deep} errors, and {random} from random weights"
+    assert text in TEXTS["docs/deep.md"]
+
+
+def test_the_table_of_filters_is_that_of_the_records():
+    page = TEXTS["docs/images.md"]
+    records = measured("filters")
+    for record in records:
+        low, high = minus(record["low"], record["high"])
+        ends = low if low == high else f"{low} to {high}"
+        cells = [record["model"], f"{record['parameters']:,}", f"{record['hidden']:,}", ends]
+        cells.append("yes" if record["converged"] else "no")
+        assert (f"| {' | '.join(cells)} |" in page) == (record["set"] == "images"), record
+    alignment = {r["model"]: minus(r["value"])[0] for r in records if r["set"] == "alignment"}
+    words = f"16 filters of 8 sites reach {alignment['16 filters of 8, stride 1']} nats"
+    words += f", 10 dense hidden units {alignment['dense 10']} and 200 of them"
+    assert f"{words} {alignment['dense 200']}" in page
+
+
+def test_the_figures_of_series_are_those_of_the_records():
+    page = TEXTS["docs/conditional.md"]
+    chain, text = (
+        {r["model"]: minus(r["log p"])[0] for r in measured("series") if r["series"] == name}
+        for name in ("chain", "text")
+    )
+    assert f"log p of the next row is {chain['conditional RBM']} nats" in page
+    assert f"(without hidden units {chain['no hidden units']}; one" in page
+    assert f"for each spin {chain['autoregression']}; an RBM" in page
+    ends = f"without the past {chain['static RBM']}; the chain itself {chain['the chain itself']})"
+    assert ends in page
+    assert text["conditional RBM"] == text["autoregression"]
+    assert f"(both {text['conditional RBM']};" in page

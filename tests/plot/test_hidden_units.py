@@ -106,3 +106,16 @@ def test_mistakes_are_named():
         filters(rbm, count=0)
     with pytest.raises(hm.InputError, match=r"rbm\.weights: expected finite.*in 144"):
         filters(model(hm.Bernoulli(24), WEIGHTS * np.nan))
+
+
+def test_shared_filters_are_drawn_once():
+    weights = hm.weights.ConvolutionalWeights(np.arange(12.0).reshape(2, 2, 3), (4, 5))
+    rbm = hm.RBM(hm.Bernoulli(20), hm.Bernoulli(18), weights)
+    figure = filters(rbm)
+    assert figure.get_suptitle() == "2 of 2 filters by weight norm, largest first"
+    sequence = hm.weights.ConvolutionalWeights(np.ones((3, 2, 4)), (6,))
+    rbm = hm.RBM(hm.Potts(6, states=4), hm.Bernoulli(15), sequence)
+    figure = filters(rbm)
+    axes = figure.axes[0]
+    assert axes.get_ylabel() == "place in the window"
+    np.testing.assert_allclose(np.asarray(axes.images[0].get_array()), 2.0)  # of four states

@@ -11,6 +11,7 @@ from jaxtyping import Array, PRNGKeyArray
 from .._base.module import AbstractModule
 from ..layers import AbstractLayer
 from ..layers.capabilities import given_units
+from ..likelihood.missing.annealed import ascended, mean_field_of
 from ..likelihood.missing.marginal import (
     QUICK_SUMS,
     Limits,
@@ -47,15 +48,24 @@ class Completing(AbstractModule):
         missing: the largest number of missing units in a row, if known.
         rows: number of rows whose completions are kept; 0 if no completions are kept.
         most: limits on the number of terms of an exact sum.
+        mean_field: whether missing units take their mean-field means instead of states, by as many
+            sweeps of coordinate ascent; no sum is then exact.
     """
 
     sweeps: int = eqx.field(static=True, default=10)
     missing: int | None = eqx.field(static=True, default=None)
     rows: int = eqx.field(static=True, default=0)
     most: Limits = eqx.field(static=True, default=QUICK_SUMS)
+    mean_field: bool = eqx.field(static=True, default=False)
 
     def first(self, visible: AbstractLayer, *, key: PRNGKeyArray) -> Array:
-        """Return completions of all rows, drawn without inputs; small integers become int16."""
+        """Return completions of all rows, drawn without inputs; small integers become int16.
+
+        With `mean_field`, they are the means without inputs.
+        """
+        if self.mean_field:
+            means = visible.mean(visible.zero_inputs)[columns_to_complete(visible, self.missing)]
+            return jnp.tile(means, (self.rows, 1))
         states = visible.sample_without_inputs((self.rows,), key=key)
         states = states[:, columns_to_complete(visible, self.missing)]
         # bfloat16 is not used: on a CPU, XLA would convert all rows in order to write a few.
@@ -63,10 +73,14 @@ class Completing(AbstractModule):
 
     def can_sum(self, rbm: RBM) -> bool:
         """Return whether a sum over hidden states or completions is short enough."""
+        if self.mean_field:
+            return False
         return cheapest_sum(rbm, self.missing or rbm.visible.n_units, self.most) is not None
 
     def summed(self, rbm: RBM, v: Array) -> Posterior | None:
         """Return the sum over hidden states or completions; None if both sums are too long."""
+        if self.mean_field:
+            return None
         return posterior(rbm, v, self.missing or rbm.visible.n_units, self.most)
 
     def filled(
@@ -92,11 +106,16 @@ class Completing(AbstractModule):
     ) -> tuple[Array, Array | None]:
         """Draw the missing units, by one sweep from kept completions or by several sweeps."""
         if completions is None or batch.rows is None:
+            if self.mean_field:
+                return mean_field_of(rbm, batch.states, self.sweeps), completions
             return completed(rbm, batch.states, self.sweeps, key=key), completions
         columns = columns_to_complete(rbm.visible, self.missing)
         before = completions[jnp.minimum(batch.rows, self.rows - 1)].astype(batch.states.dtype)
         before = batch.states.at[:, columns].set(before)
         before = jnp.where(jnp.isnan(batch.states), before, batch.states)
-        v = given_seen(rbm, batch.states).gibbs_sweep(before, key=key)
+        if self.mean_field:
+            v = ascended(rbm, batch.states, before)
+        else:
+            v = given_seen(rbm, batch.states).gibbs_sweep(before, key=key)
         states = v[:, columns].astype(completions.dtype)
         return v, completions.at[batch.rows].set(states, mode="drop")

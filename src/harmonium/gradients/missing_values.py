@@ -13,6 +13,7 @@ from .._base.checks import positive_integer
 from .._base.numerics import product
 from ..errors import InputError
 from ..layers import Masked
+from ..layers.capabilities import are_unbounded
 from ..likelihood.missing.marginal import QUICK_SUMS, Limits, missing_units
 from ..rbm import RBM
 from ..samplers import Cloud
@@ -52,6 +53,11 @@ class Marginal(AbstractGradient):
     units of the data drawn from p(v_missing | v_seen); the model phase is unchanged. This gradient
     is correct if missingness does not depend on the missing values themselves (missing at random).
 
+    With `mean_field`, the missing units take their means under the mean field of their row, which
+    is found by sweeps of coordinate ascent: `sweeps` of them, or one from the kept means of the
+    row. The gradient is then that of a lower bound on log p(v_seen), as in Salakhutdinov & Hinton
+    2009.
+
     If a sum over hidden states or over a row's completions has few enough terms (limits `most`),
     the data phase is computed as that sum; with `Exact` as the inner method, the whole gradient is
     then exact. Otherwise the missing units are drawn by Gibbs sampling with the seen units fixed. A
@@ -67,6 +73,7 @@ class Marginal(AbstractGradient):
         missing: the largest number of missing units in a row, if known.
         rows: number of rows whose completions are kept; 0 if no completions are kept.
         most: limits on the number of terms of an exact sum.
+        mean_field: whether the missing units take their mean-field means; they must be discrete.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -85,6 +92,7 @@ class Marginal(AbstractGradient):
     missing: int | None = eqx.field(static=True, default=None)
     rows: int = eqx.field(static=True, default=0)
     most: Limits = eqx.field(static=True, default=QUICK_SUMS)
+    mean_field: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self):
         if not isinstance(self.inner, AbstractGradient):
@@ -98,11 +106,16 @@ class Marginal(AbstractGradient):
 
     @property
     def _completing(self) -> Completing:
-        return Completing(self.sweeps, self.missing, self.rows, self.most)
+        return Completing(self.sweeps, self.missing, self.rows, self.most, self.mean_field)
 
     @property
     def about(self) -> About:
         about = self.inner.about
+        if self.mean_field:
+            title = f"{about.title}, missing units at their mean field"
+            return about._replace(
+                title=title, takes_missing=True, follows_likelihood=False, multiplies_states=False
+            )
         title = f"{about.title}, missing units summed out"
         return about._replace(title=title, takes_missing=True)
 
@@ -115,7 +128,17 @@ class Marginal(AbstractGradient):
         return self.inner.metrics(state.inner)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MarginalState:
-        """Initialise the inner method, and the completions of all rows."""
+        """Initialise the inner method, and the completions of all rows.
+
+        Raises:
+            InputError: `mean_field` is chosen for missing units whose energy depends on more than
+                their means.
+        """
+        if self.mean_field and are_unbounded(rbm.visible).any():
+            raise InputError(
+                f"Marginal mean_field: expected units with finitely many states; got {rbm.visible};"
+                " leave mean_field out."
+            )
         key_fill, key_inner, key_rows = jax.random.split(key, 3)
         completions = None
         completing = self._completing

@@ -445,8 +445,9 @@ def prior_strength(rbm: RBM, rows: float) -> float:
     """Return the strength of a prior on the weights for this many rows: s_v s_h / (n k).
 
     Here n is the number of rows, k is the number of entries of W that share a parameter, and s is
-    twice the standard deviation of a unit without bias, averaged over the visible (s_v) or hidden layer (s_h): 1 for 0/1 units and 2 for ±1 units, so
-    that the penalty is the same in both codings.
+    twice the standard deviation of a unit without bias, averaged over the visible (s_v) or hidden
+    layer (s_h): 1 for 0/1 units and 2 for ±1 units, so that the penalty is the same in both
+    codings.
     """
     return float(_spreads(rbm)) / (rows * copies_of(rbm.weights))
 

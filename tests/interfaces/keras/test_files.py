@@ -180,3 +180,12 @@ def test_pytorch_exports_its_own_format(small, rows, tmp_path, as_numpy):
     served = torch.export.load(tmp_path / "served.pt2").module()
     signature = torch.as_tensor(rows[:1])
     np.testing.assert_allclose(as_numpy(served(signature)), as_numpy(rbm(rows[:1])), atol=1e-6)
+
+
+def test_the_layers_of_a_deep_belief_network_have_its_features():
+    rows = hm.bars_and_stripes(3).astype(np.float32)
+    layers = [hm.Bernoulli(size) for size in (9, 6, 4)]
+    dbn = hm.stack(layers, rows, key=jax.random.key(0), epochs=5)
+    hidden = [hk.RBM.from_harmonium(rbm).to_layer() for rbm in dbn.rbms]
+    network = keras.Sequential([keras.Input((9,)), *hidden])
+    np.testing.assert_allclose(network.predict(rows, verbose=0), dbn.features(rows), atol=1e-6)

@@ -115,6 +115,27 @@ def seen_of(rbm: RBM, v: Float[Array, "*rows visible"], sweeps: int = MEAN_FIELD
     return Seen(known, values, jnp.where(is_known, 0.0, inputs), hidden_field)
 
 
+def ascended(
+    rbm: RBM, v: Float[Array, "n visible"], means: Float[Array, "n visible"]
+) -> Float[Array, "n visible"]:
+    """Return the means of v after a sweep of coordinate ascent from these means. Traceable.
+
+    Args:
+        rbm: the model.
+        v: states, with NaN in all columns of missing units.
+        means: the present means of v.
+    """
+    known = ~missing_units(rbm.visible, v)
+    inputs = rbm.inputs_to_v(rbm.mean_h_from_v(means))
+    return mean_given(rbm.visible, inputs, known, jnp.nan_to_num(v))
+
+
+def mean_field_of(rbm: RBM, v: Float[Array, "n visible"], sweeps: int) -> Float[Array, "n visible"]:
+    """Return the mean-field means of v given its seen units. Traceable."""
+    seen = seen_of(rbm, v, sweeps)
+    return mean_given(rbm.visible, seen.field, seen.known, seen.values)
+
+
 def mean_field_bounds(rbm: RBM, v: Float[Array, "n visible"]) -> Float[Array, " n"]:
     r"""Return the mean-field upper bound of F(v_seen) of each row, in nats. Traceable.
 
