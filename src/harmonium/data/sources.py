@@ -236,7 +236,7 @@ def _of_columns(
     if not roles.weight:
         hints.append(note_on_weights(frame))
     incomplete = rows - columns.past - len(frame)
-    if columns.past and incomplete:
+    if columns.past and incomplete > 0:
         hints.append(
             f"{count_of(incomplete, 'row')} left out, since a cell of the rows before is empty"
         )
