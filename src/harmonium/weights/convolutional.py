@@ -189,8 +189,8 @@ class ConvolutionalWeights(AbstractWeights):
         rank = len(self.grid)
         for axis, (window, step) in enumerate(zip(self.window, self.stride, strict=True), 1):
             count = self.maps[axis - 1]
-            reach = (count - 1) * step + window  # the pixels that the windows cover
-            excess = max(0, reach - self.grid[axis - 1])
+            extent = (count - 1) * step + window  # the pixels that the windows cover
+            excess = max(0, extent - self.grid[axis - 1])
             widths = [(0, 0)] * images.ndim
             if self.padding == "periodic":
                 widths[axis] = (0, excess)
@@ -199,7 +199,7 @@ class ConvolutionalWeights(AbstractWeights):
                 widths[axis] = (excess // 2, excess - excess // 2)
                 images = jnp.pad(images, widths)
             slices = [
-                lax.slice_in_dim(images, first, first + reach - window + 1, step, axis)
+                lax.slice_in_dim(images, first, first + extent - window + 1, step, axis)
                 for first in range(window)
             ]
             # The offsets come after all axes of positions, in the order of the axes.
