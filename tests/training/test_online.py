@@ -39,3 +39,20 @@ def test_a_state_of_another_model_is_refused():
     state = hm.partial_fit(models[0], rows, key=jax.random.key(0)).state
     with pytest.raises(hm.InputError, match="state of a run with the same model"):
         hm.partial_fit(models[1], rows, key=jax.random.key(0), state=state)
+
+
+@pytest.mark.parametrize("kind", ["given columns", "missing values"])
+def test_portions_of_any_size_have_no_completions_in_common(kind):
+    """Rows of two portions differ, so that no state of one may stand for a row of the other."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, (60, 40)).astype(float)
+    visible = hm.Bernoulli(40)
+    if kind == "given columns":
+        visible = hm.Conditional(visible, given=range(10))
+    else:
+        rows[rng.random(rows.shape) < 0.3] = np.nan
+    rbm = hm.initialize(visible, hm.Bernoulli(30), rows, key=KEY)
+    fit = hm.partial_fit(rbm, rows[:30], key=KEY)
+    for count in (7, 60):
+        fit = hm.partial_fit(fit.rbm, rows[:count], key=jax.random.key(count), state=fit.state)
+        assert fit.message.startswith(f"learned from {count} rows")

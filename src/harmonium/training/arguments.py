@@ -102,9 +102,11 @@ def plan_run(
     dataset = rows.checked_for(rbm.visible)
     _check_lengths(gradient, rbm, dataset)
     if is_conditional(rbm.visible) and not gradient.about.takes_given_units:
-        gradient = _given_units(gradient, rbm, dataset)
+        gradient = _given_units(gradient, rbm, _rows_to_keep(rbm, dataset, None, endless))
     if dataset.missing and not gradient.about.takes_missing:
-        gradient = _summing_out(gradient, rbm, dataset)
+        missing = dataset.missing
+        rows_to_keep = _rows_to_keep(rbm, dataset, missing, endless)
+        gradient = _summing_out(gradient, missing, rows_to_keep)
     if batch_size is None:
         batch_size = USUAL_BATCH
     batch = min(positive_integer(batch_size, "batch_size"), len(dataset))
@@ -144,8 +146,25 @@ def _check_lengths(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> None:
         )
 
 
-def _given_units(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> AbstractGradient:
+def _rows_to_keep(rbm: RBM, dataset: Rows, missing: int | None, endless: bool) -> int:
+    """Return the number of rows whose completions a run keeps, or 0 if it keeps none.
+
+    The portions of an endless stream consist of different rows, and a stream's rows may not fit.
+    """
+    rows = padded_size(len(dataset))
+    columns = columns_to_complete(rbm.visible, missing)
+    if endless or not dataset.is_whole or rows * len(columns) > MOST_COMPLETED:
+        return 0
+    return rows
+
+
+def _given_units(gradient: AbstractGradient, rbm: RBM, rows: int) -> AbstractGradient:
     """Return the method for targets given the other units, in place of CD, PCD or "exact".
+
+    Args:
+        gradient: the method that was chosen.
+        rbm: the model.
+        rows: number of rows whose completions are kept.
 
     Raises:
         InputError: another method was chosen, which would model the other units too.
@@ -158,25 +177,22 @@ def _given_units(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> Abstrac
             f"gradient: {rbm.visible} models its targets given the other units, but {about.title}"
             ' models all units; choose "pcd", "cd" or "exact".'
         )
-    rows = padded_size(len(dataset))
-    columns = columns_to_complete(rbm.visible, None)
-    if not dataset.is_whole or rows * len(columns) > MOST_COMPLETED:
-        rows = 0
     return ConditionalLikelihood(rows=rows, most=CHEAP_SUMS)
 
 
-def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> AbstractGradient:
+def _summing_out(gradient: AbstractGradient, missing: int, rows: int) -> AbstractGradient:
     """Return the gradient method wrapped so that it can learn from rows with missing values.
 
     Missing values are summed out if that costs no more than one sweep over the rows; otherwise they
-    are sampled. The sampled values are kept between epochs if they fit into memory.
+    are sampled, and kept between epochs.
+
+    Args:
+        gradient: the method that was chosen.
+        missing: the largest number of missing units in a row.
+        rows: number of rows whose completions are kept.
     """
     most = QUICK_SUMS if gradient.about.sweeps is None else CHEAP_SUMS
-    rows = padded_size(len(dataset))
-    columns = columns_to_complete(rbm.visible, dataset.missing)
-    if not dataset.is_whole or rows * len(columns) > MOST_COMPLETED:
-        rows = 0
-    return Marginal(gradient, missing=dataset.missing, rows=rows, most=most)
+    return Marginal(gradient, missing=missing, rows=rows, most=most)
 
 
 def usual_epochs(rbm: RBM, per_epoch: int) -> int:
