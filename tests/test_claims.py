@@ -285,10 +285,11 @@ def test_the_figures_of_series_are_those_of_the_records():
 
 def test_the_table_of_positive_phases_is_that_of_the_records():
     titles = {"kept": "kept states", "mean-field": "mean field"}
-    rows = ["|---|---|---|---|"]
+    rows = ["|---|---|---|---|---|"]
     for record in measured("deep_mnist"):
         value, low, high = minus(*(record[end] for end in ("value", "low", "high")))
         bound, of_all = minus(record["bound"], record["bound of all"])
-        cells = [titles[record["positive"]], f"{value} [{low}, {high}]", bound, of_all]
+        updates = f"{record['updates']:,}"
+        cells = [titles[record["positive"]], updates, f"{value} [{low}, {high}]", bound, of_all]
         rows.append(f"| {' | '.join(cells)} |")
     assert " ".join(rows) in TEXTS["docs/deep.md"]
