@@ -11,7 +11,6 @@ deep belief network is a lower bound.
 """
 
 import math
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -60,9 +59,7 @@ def measured(name: str, train: np.ndarray, test: np.ndarray, seconds: float) -> 
         sizes = {"hidden": [layer.n_units for layer in fit.rbm.parts[1:]]}
         record[title] = sizes | scored(fit.rbm, test, seconds) | {"seconds": round(training)}
         print(title, record[title], fit.message, fit.notes, flush=True)
-    started = time.perf_counter()
-    dbn = hm.stack(layers, learned, key=key)
-    training = time.perf_counter() - started
+    dbn, training = timed(hm.stack, layers, learned, key=key)
     bound = dbn.log_likelihood_bound(test, key=key, draws=100, seconds=seconds)
     ends = {end: round(getattr(bound, end), 2) for end in ("value", "low", "high")}
     record["DBN"] = {"hidden": [each, each]} | ends | {"seconds": round(training)}

@@ -79,7 +79,7 @@ class Completing(AbstractModule):
 
     def summed(self, rbm: RBM, v: Array) -> Posterior | None:
         """Return the sum over hidden states or completions; None if both sums are too long."""
-        if self.mean_field:
+        if not self.can_sum(rbm):
             return None
         return posterior(rbm, v, self.missing or rbm.visible.n_units, self.most)
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from .._base.checks import positive_integer
 from ..errors import InputError
-from ..layers.capabilities import given_units, is_conditional
+from ..layers.capabilities import given_units, is_conditional, n_targets
 from ..likelihood.missing.marginal import QUICK_SUMS, Limits
 from ..rbm import RBM
 from ..samplers import Cloud
@@ -71,7 +71,7 @@ class ConditionalLikelihood(AbstractGradient):
         )
 
     def _completing(self, rbm: RBM) -> Completing:
-        targets = int((~given_units(rbm.visible)).sum())
+        targets = n_targets(rbm.visible)
         return Completing(self.sweeps, targets, self.rows, self.most)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Array | tuple[()]:

@@ -537,6 +537,11 @@ def given_units(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
     return np.zeros(layer.n_units, bool)
 
 
+def n_targets(layer: AbstractLayer) -> int:
+    """Return the number of units that are not given; in most layers, all units."""
+    return int((~given_units(layer)).sum())
+
+
 def couplings(layer: AbstractLayer) -> tuple[Any, ...]:
     """Return the arrays of weights within a layer: those from given units to targets, if any."""
     return (layer.couplings,) if isinstance(layer, AbstractConditioned) else ()

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from .._base.checks import positive_integer
 from .._base.images import ImageShape, checked_shape
 from ..rbm import RBM
-from ..weights.base import copies_of
+from ..weights.base import shared_filters
 from .base import (
     as_picture,
     checked_parameter,
@@ -55,8 +55,9 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
     noun = "hidden unit" if rbm.hidden.n_units == rbm.hidden.size else "hidden column"
     pixel = "visible unit"
     has_norms = rbm.visible.n_units != rbm.visible.size
-    if copies_of(rbm.weights) > 1:
-        filters = checked_parameter(rbm.weights.filters, "rbm.weights")
+    shared = shared_filters(rbm.weights)
+    if shared is not None:
+        filters = checked_parameter(shared, "rbm.weights")
         noun = "filter"
         pixel = "place in the window"
         window = filters.shape[1:-1]

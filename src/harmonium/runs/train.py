@@ -17,7 +17,7 @@ from .._base.sharding import clock
 from .._base.signals import Asked
 from .._base.threefry import fold_in, key_of
 from ..errors import InputError, NotFiniteError
-from ..layers.capabilities import given_units
+from ..layers.capabilities import n_targets
 from ..likelihood.scoring import log_likelihood
 from ..rbm import RBM
 from ..training import DivergenceWarning, Fit, PoorModelWarning, TrainState
@@ -412,7 +412,7 @@ def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) 
         score,
         rows=name,
         n_rows=len(rows),
-        n_units=int((~given_units(rbm.visible)).sum()),
+        n_units=n_targets(rbm.visible),
         baselines=baselines(rbm, prepared.rows.parts["train"], rows, score.value),
     )
     return FinalScore(LogZSummary.of(score.log_z), summary)

@@ -84,6 +84,7 @@ def plan_run(
 ) -> Plan:
     """Check the arguments of `fit` and fill in the defaults; `endless` means an unending stream."""
     rbm = checked_rbm(rbm)
+    # A mask of held units is Boolean, so that no gradient with respect to the model exists.
     if not all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(rbm)):
         raise InputError(
             f"rbm: expected a model without held units; got {rbm}, a model given one row (from"

@@ -62,6 +62,11 @@ class AbstractWeights(AbstractModule):
         return 1
 
     @property
+    def shared_filters(self) -> Array | None:
+        """The filters that several hidden units share, shape (filters, *window, channels)."""
+        return None
+
+    @property
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
         """The shape, (visible columns, hidden columns)."""
@@ -137,6 +142,11 @@ def is_plain(weights: Any) -> bool:
 def copies_of(weights: Any) -> int:
     """Return how often each parameter of the weights occurs in W: 1 unless weights are shared."""
     return 1 if is_plain(weights) else weights.copies
+
+
+def shared_filters(weights: Any) -> Array | None:
+    """Return the filters that several hidden units share, or None if there are none."""
+    return None if is_plain(weights) else weights.shared_filters
 
 
 def multiplies_arrays(weights: Any) -> bool:

@@ -149,6 +149,10 @@ class ConvolutionalWeights(AbstractWeights):
         return math.prod(self.maps)
 
     @property
+    def shared_filters(self) -> Array | None:
+        return self.filters if self.copies > 1 else None
+
+    @property
     def shape(self) -> tuple[int, ...]:
         count, *_, channels = jnp.shape(self.filters)
         sizes = (math.prod(self.grid) * channels, math.prod(self.maps) * count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._base.threefry import key_of
-from ...layers.capabilities import given_units
+from ...layers.capabilities import n_targets
 from ...likelihood.partition_function.base import TRUSTED_ESS, LogZ
 from ...likelihood.scoring import LogLikelihood, log_likelihood, log_z
 from ..baselines import baselines, verdict
@@ -48,7 +48,7 @@ def likelihood(
         score,
         rows=str(target.name),
         n_rows=len(rows),
-        n_units=int((~given_units(rbm.visible)).sum()),
+        n_units=n_targets(rbm.visible),
         baselines=simpler,
     )
     return LogZSummary.of(score.log_z), summary

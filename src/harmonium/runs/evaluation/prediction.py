@@ -13,7 +13,7 @@ from ...evaluation import (
     pseudo_log_likelihoods,
     reconstruction_errors,
 )
-from ...layers.capabilities import given_units
+from ...layers.capabilities import n_targets
 from ...likelihood.scoring import free_energies
 from ..display import nats
 from ..failures import NotMeasuredError
@@ -66,7 +66,7 @@ class PseudoLikelihood(AbstractBlock):
         affordable = max(FEWEST_ROWS, WORK // (visible.size * target.rbm.hidden.size))
         rows, name = scored_rows(target, min(MOST_ROWS_IN_TURN, affordable))
         mean = RowMean.of(pseudo_log_likelihoods(target.rbm, rows), name)
-        return cls(mean, mean.value / int((~given_units(visible)).sum()))
+        return cls(mean, mean.value / n_targets(visible))
 
     def to_json(self) -> dict[str, Any]:
         return self.mean.to_json() | {"per_unit": self.per_unit}
