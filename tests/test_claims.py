@@ -293,3 +293,14 @@ def test_the_table_of_positive_phases_is_that_of_the_records():
         cells = [titles[record["positive"]], updates, f"{value} [{low}, {high}]", bound, of_all]
         rows.append(f"| {' | '.join(cells)} |")
     assert " ".join(rows) in TEXTS["docs/deep.md"]
+
+
+def test_the_table_of_clusters_is_that_of_the_records():
+    starts = {"small random weights": "small random weights", "rank=1": "`rank=1`"}
+    rows = ["|---|---|---|---|---|---|"]
+    for record in measured("clusters"):
+        settled = "never" if record["settled"] is None else f"{record['settled']:,}"
+        masses = [f"{record[place]:.3f}" for place in ("in chains", "in model")]
+        cells = [starts[record["start"]], record["method"], settled, *masses]
+        rows.append(f"| {' | '.join([*cells, minus(record['nats'])[0]])} |")
+    assert " ".join(rows) in TEXTS["docs/practice.md"]

@@ -33,6 +33,8 @@ def random_deep(layers, seed=0, scale=0.8) -> hm.RBM:
 
 def between(rbm: hm.RBM) -> list:
     """Return the weights between each layer and the one above it."""
+    if len(rbm.parts) == 2:
+        return [rbm.weights]
     blocks = rbm.weights.blocks
     count = len(rbm.parts) - 1
     return [
@@ -195,6 +197,45 @@ def test_imputed_values_are_means_over_all_layers():
     assert (drawn[:, [0, 1, 3, 5]] == row[0, [0, 1, 3, 5]]).all()
 
 
+@over_stacks
+def test_a_deeper_machine_starts_with_the_same_likelihood(layers):
+    """All layers but the last are those of the shallower machine, also if W is one array."""
+    shallow = random_deep(layers[:-1])
+    log_p = log_p_of_rows(shallow)[1]
+    as_array = hm.RBM(shallow.visible, shallow.hidden, shallow.dense_weights)
+    for rbm in (shallow, as_array):
+        deeper = hm.deepen(rbm, layers[-1], key=KEY)
+        assert [str(part) for part in deeper.parts] == [str(layer) for layer in layers]
+        np.testing.assert_allclose(log_p_of_rows(deeper)[1], log_p, atol=1e-3)
+        for below, after in zip(between(shallow), between(deeper)[:-1], strict=True):
+            np.testing.assert_array_equal(after, below)
+    far = log_p_of_rows(hm.deepen(shallow, layers[-1], key=KEY, scale=1.0))[1]
+    assert abs(far - log_p).max() > 1e-3
+
+
+@over_stacks
+def test_features_are_a_fixed_point_of_the_mean_field(layers):
+    """Each layer has the means that the features of its neighbours give it."""
+    rbm = random_deep(layers, scale=0.3)
+    rows = log_p_of_rows(rbm)[0]
+    count = len(rbm.parts)
+    means = [rbm.parts[0].encode(rows)] + [hm.features(rbm, rows, k) for k in range(1, count)]
+    np.testing.assert_array_equal(hm.features(rbm, rows), means[-1])
+    for k, weights in enumerate(between(rbm)):
+        inputs = means[k] @ weights
+        if k + 2 < count:
+            inputs += means[k + 2] @ between(rbm)[k + 1].T
+        np.testing.assert_allclose(rbm.parts[k + 1].mean(inputs), means[k + 1], atol=1e-5)
+
+
+def test_features_of_a_shallow_model_are_exact():
+    rbm = random_deep(STACKS[0][:2])
+    rows = log_p_of_rows(rbm)[0]
+    np.testing.assert_allclose(
+        hm.features(rbm, rows), rbm.mean_h_from_v(jnp.asarray(rows)), rtol=1e-6
+    )
+
+
 def test_a_deep_machine_learns(tmp_path):
     """Bars and stripes of 3 × 3: far above independent pixels; the file keeps the layers."""
     rows = hm.bars_and_stripes(3)
@@ -224,6 +265,9 @@ def test_rounding_to_bfloat16_is_that_of_each_block():
         (lambda rbm, rows: rbm.free_energy(jnp.asarray(rows)), "including .* of latent units"),
         (lambda rbm, rows: hm.pseudo_log_likelihoods(rbm, rows), "number of latent units: 4"),
         (lambda rbm, rows: hm.free_energies(rbm, rows[:, :5]), r"expected shape \(rows, 6\)"),
+        (lambda rbm, rows: hm.deepen(rbm, 3, key=KEY), "expected a layer such as"),
+        (lambda rbm, rows: hm.deepen(rbm, rbm.visible, key=KEY), "one layer at a time"),
+        (lambda rbm, rows: hm.features(rbm, rows, 3), "expected 1 to 2; got 3"),
         (lambda rbm, rows: hm.Mixed(hm.Bernoulli(2), latent=1), "at least 0 latent parts"),
         (lambda rbm, rows: hm.Mixed(rbm.visible, hm.Bernoulli(2)), "parts without latent units"),
     ],

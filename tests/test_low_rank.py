@@ -86,6 +86,19 @@ def test_chains_start_at_rows_only_if_the_model_has_modes():
         assert not is_ordered(usual, batch.states)
 
 
+@pytest.mark.parametrize("method", [hm.Tempering(), hm.Trajectory(), hm.training.Autopilot()])
+def test_the_masses_stay_right_in_a_run_on_a_ladder(method):
+    """Replicas move between the clusters from the first update on; chains of PCD never do."""
+    rows, means, best = clusters(60, 2_000, low=0.08)
+    rbm = hm.initialize(hm.Bernoulli(60), hm.Bernoulli(8), rows, key=KEY, rank=1)
+    recipe = hm.Recipe(rate=0.05)
+    fit = hm.fit(rbm, rows, key=KEY, gradient=method, optimizer=recipe, epochs=60)
+    assert fit.history[0]["ladder"] >= 6
+    drawn = hm.sample(fit.rbm, 4_000, key=KEY)
+    assert abs(share_of_smaller(drawn, means) - SHARE) < 0.1
+    assert hm.log_likelihood(fit.rbm, rows).value > best - 0.1
+
+
 def test_a_weighted_run_keeps_the_masses():
     """Chains do not move between the clusters, but their weights follow the model."""
     rows, _, best = clusters(60, 2_000, low=0.08)

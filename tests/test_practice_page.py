@@ -9,7 +9,7 @@ from answers import run_page
 
 def test_the_python_runs(capsys, monkeypatch):
     monkeypatch.setattr("harmonium.training.arguments.FEWEST_UPDATES", 1_000)
-    assert run_page("docs/practice.md") == 14
+    assert run_page("docs/practice.md") == 15
     said = capsys.readouterr().out
     assert "update_ratio" in said
     assert "0% of the weights" not in said.splitlines()

@@ -59,6 +59,7 @@ from .gradients import Trajectory as Trajectory
 from .gradients import WeightedSum as WeightedSum
 from .inference import ask as ask
 from .inference import condition as condition
+from .inference import features as features
 from .inference import forecast as forecast
 from .inference import impute as impute
 from .inference import sample as sample
@@ -114,6 +115,7 @@ from .training import fit_ensemble as fit_ensemble
 from .training import partial_fit as partial_fit
 from .training import stack as stack
 from .transforms import deep as deep
+from .transforms import deepen as deepen
 from .transforms import initialize as initialize
 from .transforms import sharpened as sharpened
 from .transforms import standardization as standardization

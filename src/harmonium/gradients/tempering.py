@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from .._base.checks import positive_integer
 from ..errors import InputError
 from ..layers import AbstractLayer
-from ..path import AbstractPath, Heating, History
+from ..path import AbstractPath, Heating, History, Line
 from ..rbm import RBM
 from ..samplers import Cloud, ReplicaExchange
 from .base import About, AbstractGradient, Estimate, Status, cloud_gradient
@@ -85,8 +85,13 @@ class AbstractLadder(AbstractGradient):
             )
 
     @abstractmethod
-    def first_ladder(self, rbm: RBM) -> Any:
-        """Return the ladder before the first update."""
+    def first_ladder(self, path: Heating, times: Float[Array, " models"]) -> Any:
+        """Return the ladder before the first update.
+
+        Args:
+            path: the path from the base to the model.
+            times: the position of each place on this path, from 0 to 1.
+        """
 
     @abstractmethod
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
@@ -113,17 +118,20 @@ class AbstractLadder(AbstractGradient):
         return {"ladder": length, "acceptance": jnp.append(state.acceptance, 1.0).min()}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> LadderState:
-        """Draw all replicas from the model with zero weights.
+        """Draw all replicas from the model with zero weights, on a ladder of two models.
 
-        If the model has several modes, the replicas start at rows of the batch instead.
+        If the model has several modes, as a low-rank start or a trained model has, the replicas
+        start at rows of the batch instead, and half of the places are on the ladder: only on a
+        complete ladder do replicas pass from mode to mode.
         """
         key_draw, _ = jax.random.split(key)
-        v, _ = start_states(rbm, batch, (self.models, self.chains), key=key_draw)
-        at_end = jnp.arange(self.models) > 0
+        v, are_rows = start_states(rbm, batch, (self.models, self.chains), key=key_draw)
+        on_ladder = jnp.where(are_rows, self.models // 2, 1)
+        times = jnp.minimum(jnp.arange(self.models, dtype=v.dtype) / on_ladder, 1.0)
         accepted = jnp.ones(self.models - 1, v.dtype)
         replicas = ReplicaExchange(None, 2).init_each(v)
-        ladder = self.first_ladder(rbm)
-        return LadderState(replicas, ladder, at_end, accepted, jnp.zeros((), jnp.int32))
+        ladder = self.first_ladder(_path_to(rbm, are_rows), times)
+        return LadderState(replicas, ladder, times == 1.0, accepted, jnp.zeros((), jnp.int32))
 
     def moved(self, rbm: RBM, state: LadderState, *, key: PRNGKeyArray) -> LadderState:
         """Run one step of replica exchange, and update the running mean acceptance rates."""
@@ -138,6 +146,23 @@ class AbstractLadder(AbstractGradient):
         state = self.moved(rbm, state, key=key)
         grads, info = cloud_gradient(rbm, batch, chains_at_end(state))
         return grads, self.changed(rbm, state), info
+
+
+def _path_to(rbm: RBM, has_modes: Bool[Array, ""]) -> Heating:
+    """Return the path from independent units to the model, on which the ladder begins.
+
+    In a model of small weights the independent units have the means of the data. A model with modes
+    is reached from zero biases and weights: on the way from units with the data's means, which are
+    near the largest mode, all other modes have almost no mass until t is nearly 1.
+    """
+    neutral = Heating.from_neutral(rbm)
+    layers = (rbm.visible, rbm.hidden)
+
+    def chosen(of_neutral: Array, of_model: Array) -> Array:
+        return jnp.where(has_modes, of_neutral, of_model)
+
+    visible, hidden = jax.tree.map(chosen, (neutral.visible, neutral.hidden), layers)
+    return Heating(visible, hidden, rbm)
 
 
 def chains_at_end(state: LadderState) -> Cloud:
@@ -176,10 +201,9 @@ class AbstractTempering(AbstractLadder):
     Bouchard-Côté, Deligiannidis & Doucet 2022.
     """
 
-    def first_ladder(self, rbm: RBM) -> Temperatures:
-        """Return a ladder whose first place is at t = 0 and whose other places are all at t = 1."""
-        times = jnp.where(jnp.arange(self.models) > 0, 1.0, 0.0).astype(rbm.visible.dtype)
-        return Temperatures(times, rbm.visible, rbm.hidden)
+    def first_ladder(self, path: Heating, times: Float[Array, " models"]) -> Temperatures:
+        """Return a ladder of these temperatures."""
+        return Temperatures(times, path.visible, path.hidden)
 
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
         """Return the path from the initial layers to the model, and the temperatures."""
@@ -239,9 +263,10 @@ class Trajectory(AbstractLadder):
     def about(self) -> About:
         return About(f"PTT-{self.sweeps}", self.sweeps)
 
-    def first_ladder(self, rbm: RBM) -> RBM:
-        """Return a ladder that holds the model with zero weights at every place."""
-        models: Any = jax.tree.map(lambda leaf: jnp.stack([leaf] * self.models), rbm.uncoupled)
+    def first_ladder(self, path: Heating, times: Float[Array, " models"]) -> RBM:
+        """Return a ladder of the models at these positions, in place of earlier models."""
+        base = RBM(path.visible, path.hidden, path.rbm.uncoupled.weights)
+        models: Any = jax.vmap(Line(base, path.rbm).at)(times)
         return models
 
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:

@@ -70,6 +70,7 @@ class Autopilot(AbstractTempering):
     each temperature, have to decorrelate too: otherwise chains that merely take turns at
     temperature 1 would make mixing seem faster than it is. If each chain stays in its own mode, ρ
     is near 1, and the slow mixing is detected; a mode that no chain has found cannot be detected.
+    A run that starts at a model with several modes starts on the ladder.
 
     The `notes` of the `Fit` report each change and its reason, as does `harmonium train`.
 
@@ -123,14 +124,16 @@ class Autopilot(AbstractTempering):
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> AutopilotState:
         key_ladder, key_directions = split(key)
         ladder = super().init(rbm, batch, key=key_ladder)
-        ladder = ladder._replace(at_end=jnp.ones_like(ladder.at_end))
+        # Sweeps alone do not move chains between the modes of a model that starts with some.
+        engaged = (~ladder.at_end).sum() > 1
+        ladder = ladder._replace(at_end=ladder.at_end | ~engaged)
         shape = (rbm.visible.size, DIRECTIONS)
         dtype = rbm.visible.dtype
         none = jnp.zeros((), jnp.int32)
         return AutopilotState(
             ladder,
             jnp.asarray(self.sweeps, jnp.int32),
-            jnp.zeros((), bool),
+            engaged,
             jax.random.normal(key_directions, shape, dtype),
             jnp.zeros((2, 2 * (1 + DIRECTIONS)), dtype),
             none,

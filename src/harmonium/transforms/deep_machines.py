@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
+from .._base.checks import check_positive, checked_key
+from .._base.numerics import product
 from ..errors import InputError
 from ..layers import AbstractLayer, Mixed
-from ..rbm import RBM
+from ..layers.capabilities import takes_given
+from ..rbm import RBM, checked_rbm
 from ..weights import BlockWeights
+from ..weights.blocks import blocks_of
 from .initialization import SCALE, initialize
 
-__all__ = ["deep"]
+__all__ = ["deep", "deepen"]
 
 
 def deep(
@@ -67,6 +73,72 @@ def deep(
     if len(stack) > 2:
         pattern = _blocks_of_neighbours([layer.size for layer in stack])
     return initialize(visible, hidden, data, key=key, weights=weights, scale=scale, pattern=pattern)
+
+
+def deepen(rbm: RBM, layer: AbstractLayer, *, key: PRNGKeyArray, scale: float = SCALE) -> RBM:
+    r"""Return the model with one more hidden layer on top, connected by small random weights.
+
+    The new weights W between the highest layer h and the new layer x are drawn from N(0, scale²),
+    and h receives −W⟨x⟩ in addition, so that its inputs from x are 0 on average. The model thus
+    starts with the likelihood of `rbm`, up to terms of order scale²: training of a deep model can
+    continue where that of a shallow one ended.
+
+    Args:
+        rbm: a trained model, shallow or deep.
+        layer: the new layer.
+        key: a JAX random key.
+        scale: standard deviation of the new weights.
+
+    Raises:
+        InputError: `rbm` is not a single model or takes values as given, or `layer` is not a layer,
+            has latent units of its own, or takes values as given.
+
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> rbm = hm.fit(rbm, rows, key=key, epochs=500).rbm
+        >>> deep = hm.deepen(rbm, hm.Bernoulli(2), key=key)
+        >>> [str(part) for part in deep.parts]
+        ['Bernoulli(4)', 'Bernoulli(3)', 'Bernoulli(2)']
+        >>> abs(hm.log_likelihood(deep, rows).value - hm.log_likelihood(rbm, rows).value) < 0.001
+        True
+    """
+    checked_rbm(rbm)
+    check_positive(scale=scale)
+    if not isinstance(layer, AbstractLayer):
+        raise InputError(f"layer: expected a layer such as hm.Bernoulli(100); got {layer!r}.")
+    for part in (rbm.visible, layer):
+        if takes_given(part):
+            raise InputError(f"deepen: expected layers that take no values as given; got {part}.")
+    if layer.n_latent:
+        raise InputError(
+            f"layer: expected a layer without latent units; got {layer}; add one layer at a time."
+        )
+    below = rbm.parts
+    weights = scale * jax.random.normal(checked_key(key), (layer.size, below[-1].size), layer.dtype)
+    if len(below) % 2:
+        return _with_part(rbm.T, layer, weights).T
+    return _with_part(rbm, layer, weights)
+
+
+def _with_part(rbm: RBM, layer: AbstractLayer, weights: Array) -> RBM:
+    """Return the model with another visible part, connected to the last part of the hidden side.
+
+    Args:
+        rbm: the model.
+        layer: the new part.
+        weights: the weights between the new part and the last hidden part, shape (new, hidden).
+    """
+    visible = rbm.visible.by_depth
+    hidden = rbm.hidden.by_depth
+    rows = tuple(part.size for part in visible)
+    columns = tuple(part.size for part in hidden)
+    blocks = blocks_of(rbm.weights, rows, columns)
+    others = [None] * (len(hidden) - 1)
+    joined = BlockWeights([*blocks, [*others, weights]], [*rows, layer.size], columns)
+    inputs = product(layer.mean(layer.zero_inputs), weights)
+    shift = jnp.zeros(rbm.hidden.size, inputs.dtype).at[-len(inputs) :].set(-inputs)
+    return RBM(_side([*visible, layer]), rbm.hidden.shift(shift), joined)
 
 
 def checked_layers(layers: Any, expected: str) -> list[AbstractLayer]:

@@ -91,7 +91,8 @@ def initialize(
             connected.
         rank: for data in clusters, the number of leading directions of the data, 1 to 3, along
             which the weights are first fitted: on a grid, without chains, so that the clusters have
-            the right masses from the start (Béreux et al. 2024). `data` is then required.
+            the right masses from the start (Béreux et al. 2024). `data` is then required. Train
+            by a method with a ladder, such as "ptt": chains of PCD do not move between clusters.
 
     Raises:
         InputError: data are outside the visible layer's domain, the scale is not positive, or there

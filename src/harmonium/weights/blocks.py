@@ -136,10 +136,9 @@ class BlockWeights(AbstractWeights):
         Raises:
             InputError: an entry between two parts that are not connected is nonzero.
         """
-        lines = jnp.split(jnp.asarray(entries), np.cumsum(self.rows)[:-1].tolist(), axis=0)
-        cut = [jnp.split(line, np.cumsum(self.columns)[:-1].tolist(), axis=1) for line in lines]
+        pieces = _cut(entries, self.rows, self.columns)
         pairs = [
-            list(zip(row, own, strict=True)) for row, own in zip(self.blocks, cut, strict=True)
+            list(zip(row, cut, strict=True)) for row, cut in zip(self.blocks, pieces, strict=True)
         ]
         outside = sum(
             int(np.count_nonzero(np.asarray(piece)))
@@ -165,6 +164,27 @@ class BlockWeights(AbstractWeights):
             for row in self.blocks
         ]
         return BlockWeights(blocks, self.rows, self.columns)
+
+
+def blocks_of(weights: Any, rows: Sizes, columns: Sizes) -> list[list[Any]]:
+    """Return W as blocks between parts of these sizes: one list of blocks per visible part.
+
+    Args:
+        weights: weights of any kind; only `BlockWeights` of these parts have absent blocks.
+        rows: the number of columns of each visible part.
+        columns: the number of columns of each hidden part.
+    """
+    if len(rows) == len(columns) == 1:
+        return [[weights]]
+    if isinstance(weights, BlockWeights) and (weights.rows, weights.columns) == (rows, columns):
+        return [list(row) for row in weights.blocks]
+    return _cut(dense(weights), rows, columns)
+
+
+def _cut(entries: Array, rows: Sizes, columns: Sizes) -> list[list[Array]]:
+    """Cut a matrix into blocks of these numbers of rows and columns."""
+    lines = jnp.split(jnp.asarray(entries), np.cumsum(rows)[:-1].tolist(), axis=0)
+    return [jnp.split(line, np.cumsum(columns)[:-1].tolist(), axis=1) for line in lines]
 
 
 def _turned(block: Any) -> Any:
