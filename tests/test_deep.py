@@ -33,13 +33,15 @@ def random_deep(layers, seed=0, scale=0.8) -> hm.RBM:
 
 def between(rbm: hm.RBM) -> list:
     """Return the weights between each layer and the one above it."""
-    if len(rbm.parts) == 2:
-        return [rbm.weights]
-    blocks = rbm.weights.blocks
-    count = len(rbm.parts) - 1
-    return [
-        blocks[k // 2][k // 2] if k % 2 == 0 else blocks[k // 2 + 1][k // 2].T for k in range(count)
-    ]
+    sides = [np.cumsum([0, *(part.size for part in rbm.parts[k::2])]) for k in (0, 1)]
+    entries = rbm.dense_weights
+    weights = []
+    for k in range(len(rbm.parts) - 1):
+        above, below = (k + 1) // 2, k // 2  # of the visible and of the hidden side
+        rows = slice(*sides[0][above : above + 2])
+        block = entries[rows, slice(*sides[1][below : below + 2])]
+        weights.append(block.T if k % 2 else block)
+    return weights
 
 
 def all_states(layers) -> list[jax.Array]:
@@ -199,16 +201,20 @@ def test_imputed_values_are_means_over_all_layers():
 
 @over_stacks
 def test_a_deeper_machine_starts_with_the_same_likelihood(layers):
-    """All layers but the last are those of the shallower machine, also if W is one array."""
+    """All layers but the last are those of the shallower machine, whatever its weights are."""
     shallow = random_deep(layers[:-1])
     log_p = log_p_of_rows(shallow)[1]
     as_array = hm.RBM(shallow.visible, shallow.hidden, shallow.dense_weights)
-    for rbm in (shallow, as_array):
+    pattern = shallow.dense_weights != 0
+    masked = hm.weights.MaskedWeights(shallow.dense_weights, pattern)
+    for rbm in (shallow, as_array, hm.RBM(shallow.visible, shallow.hidden, masked)):
         deeper = hm.deepen(rbm, layers[-1], key=KEY)
         assert [str(part) for part in deeper.parts] == [str(layer) for layer in layers]
         np.testing.assert_allclose(log_p_of_rows(deeper)[1], log_p, atol=1e-3)
         for below, after in zip(between(shallow), between(deeper)[:-1], strict=True):
             np.testing.assert_array_equal(after, below)
+        count = len(jax.tree.leaves(rbm.weights))
+        assert len(jax.tree.leaves(deeper.weights)) == count + 1  # none was cut, or made dense
     far = log_p_of_rows(hm.deepen(shallow, layers[-1], key=KEY, scale=1.0))[1]
     assert abs(far - log_p).max() > 1e-3
 
@@ -226,6 +232,12 @@ def test_features_are_a_fixed_point_of_the_mean_field(layers):
         if k + 2 < count:
             inputs += means[k + 2] @ between(rbm)[k + 1].T
         np.testing.assert_allclose(rbm.parts[k + 1].mean(inputs), means[k + 1], atol=1e-5)
+
+
+def test_a_deeper_machine_has_a_finite_z():
+    rbm = hm.RBM(hm.Bernoulli(3), hm.Gaussian(2), np.ones((3, 2)))
+    with pytest.raises(hm.NotFiniteError, match="Poisson"):
+        hm.deepen(rbm, hm.Poisson(2), key=KEY)
 
 
 def test_features_of_a_shallow_model_are_exact():
@@ -267,7 +279,9 @@ def test_rounding_to_bfloat16_is_that_of_each_block():
         (lambda rbm, rows: hm.free_energies(rbm, rows[:, :5]), r"expected shape \(rows, 6\)"),
         (lambda rbm, rows: hm.deepen(rbm, 3, key=KEY), "expected a layer such as"),
         (lambda rbm, rows: hm.deepen(rbm, rbm.visible, key=KEY), "one layer at a time"),
-        (lambda rbm, rows: hm.features(rbm, rows, 3), "expected 1 to 2; got 3"),
+        (lambda rbm, rows: hm.deepen(rbm, rbm.parts[0], key=KEY, scale="a"), "a positive number"),
+        (lambda rbm, rows: hm.features(rbm, rows, 1.0), "depth: expected a whole number"),
+        (lambda rbm, rows: hm.features(rbm, rows, 3), "at most 2; got 3"),
         (lambda rbm, rows: hm.Mixed(hm.Bernoulli(2), latent=1), "at least 0 latent parts"),
         (lambda rbm, rows: hm.Mixed(rbm.visible, hm.Bernoulli(2)), "parts without latent units"),
     ],

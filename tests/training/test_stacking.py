@@ -118,7 +118,7 @@ def test_greedy_training_learns_and_has_features():
             lambda rows: Stack((random_rbm(hm.Bernoulli(3), hm.Bernoulli(2), 0),)).features(
                 rows, 2
             ),
-            "depth: expected 1 to 1",
+            "depth: expected a whole number of at most 1",
         ),
     ],
 )

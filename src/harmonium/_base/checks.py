@@ -92,8 +92,9 @@ def checked_pair(samples: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
 def check_positive(**numbers: float) -> None:
     """Raise InputError for the first of the named arguments that is not positive."""
     for name, number in numbers.items():
-        if not number > 0:
-            raise InputError(f"{name}: expected a positive number; got {number}.")
+        is_number = np.ndim(number) == 0 and np.asarray(number).dtype.kind in "iuf"
+        if not (is_number and number > 0):
+            raise InputError(f"{name}: expected a positive number; got {described(number)}.")
 
 
 def described(value: Any) -> str:

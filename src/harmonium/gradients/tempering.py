@@ -126,7 +126,7 @@ class AbstractLadder(AbstractGradient):
         """
         key_draw, _ = jax.random.split(key)
         v, are_rows = start_states(rbm, batch, (self.models, self.chains), key=key_draw)
-        on_ladder = jnp.where(are_rows, self.models // 2, 1)
+        on_ladder = jnp.where(are_rows, max(2, self.models // 2), 1)
         times = jnp.minimum(jnp.arange(self.models, dtype=v.dtype) / on_ladder, 1.0)
         accepted = jnp.ones(self.models - 1, v.dtype)
         replicas = ReplicaExchange(None, 2).init_each(v)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from .._base.programs import compiled
 from ..data.parts import in_parts
-from ..errors import InputError
-from ..layers.capabilities import mean_given
-from ..likelihood.missing.annealed import seen_of
+from ..likelihood.missing.annealed import ascended, mean_field_of
 from ..rbm import RBM, checked_rbm
+from ..transforms.deep_machines import checked_depth
 
 __all__ = ["features"]
 
-SWEEPS = 30  # of the mean field, which takes more of them than a bound on the likelihood
+TOLERANCE = 1e-5  # relative change of the means in a sweep below which they are a fixed point
+MOST_SWEEPS = 200  # of the mean field, which may oscillate
 
 
 def features(rbm: RBM, rows: Any, depth: int | None = None) -> np.ndarray:
@@ -49,18 +51,13 @@ def features(rbm: RBM, rows: Any, depth: int | None = None) -> np.ndarray:
     Source: Salakhutdinov & Hinton 2009.
     """
     sizes = [layer.size for layer in checked_rbm(rbm).parts]
-    if depth is None:
-        depth = len(sizes) - 1
-    if not 1 <= depth < len(sizes):
-        raise InputError(f"depth: expected 1 to {len(sizes) - 1}; got {depth}.")
+    depth = checked_depth(depth, len(sizes) - 1)
     checked = rbm.visible.validate(rows, "rows", missing=True)
-    is_complete = not (rbm.visible.n_latent or rbm.visible.coding.missing(checked).any())
-    sweeps = 0 if is_complete else SWEEPS
     # A layer's columns lie before those of the deeper layers of its side.
     deeper = sum(sizes[depth + 2 :: 2])
 
     def of_part(part: Array, _: int) -> Array:
-        of_side = _means(rbm, part, sweeps)[depth % 2]
+        of_side = _means(rbm, part)[depth % 2]
         last = of_side.shape[1] - deeper
         return of_side[:, last - sizes[depth] : last]
 
@@ -68,8 +65,19 @@ def features(rbm: RBM, rows: Any, depth: int | None = None) -> np.ndarray:
 
 
 @compiled
-def _means(rbm: RBM, rows: Array, sweeps: int) -> tuple[Float[Array, "n _"], Float[Array, "n _"]]:
+def _means(rbm: RBM, rows: Array) -> tuple[Float[Array, "n _"], Float[Array, "n _"]]:
     """Return the mean-field means of both sides, of which the visible one has the even layers."""
-    seen = seen_of(rbm, rbm.visible.encode_seen(rows), sweeps)
-    visible = mean_given(rbm.visible, seen.field, seen.known, seen.values)
-    return visible, rbm.hidden.mean(seen.hidden_field)
+    v = rbm.visible.encode_seen(rows)
+
+    def is_moving(carry: tuple[Array, Array, Array]) -> Array:
+        sweep, _, change = carry
+        return (sweep < MOST_SWEEPS) & (change > TOLERANCE)
+
+    def ascend(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        sweep, means, _ = carry
+        moved = ascended(rbm, v, means)
+        return sweep + 1, moved, (abs(moved - means) / (1.0 + abs(means))).max()
+
+    start = (jnp.zeros((), jnp.int32), mean_field_of(rbm, v, 1), jnp.asarray(jnp.inf, v.dtype))
+    _, means, _ = jax.lax.while_loop(is_moving, ascend, start)
+    return means, rbm.mean_h_from_v(means)

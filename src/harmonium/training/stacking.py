@@ -26,7 +26,7 @@ from ..layers.capabilities import is_binary, takes_given
 from ..likelihood.partition_function.base import LogZ
 from ..likelihood.scoring import log_z
 from ..rbm import RBM
-from ..transforms.deep_machines import checked_layers
+from ..transforms.deep_machines import checked_depth, checked_layers
 from ..transforms.initialization import initialize
 from .loop import fit
 
@@ -94,10 +94,7 @@ class Stack(NamedTuple):
         Raises:
             InputError: the rows are not in the first layer's domain, or there is no such layer.
         """
-        if depth is None:
-            depth = len(self.rbms)
-        if not 1 <= depth <= len(self.rbms):
-            raise InputError(f"depth: expected 1 to {len(self.rbms)}; got {depth}.")
+        depth = checked_depth(depth, len(self.rbms))
         visible = self.rbms[0].visible
         checked = visible.validate(as_array(rows, "rows"), "rows")
         widest = max(layer.size for layer in self.layers)

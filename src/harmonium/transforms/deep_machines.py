@@ -10,14 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from .._base.checks import check_positive, checked_key
+from .._base.checks import check_positive, checked_key, positive_integer
 from .._base.numerics import product
 from ..errors import InputError
 from ..layers import AbstractLayer, Mixed
 from ..layers.capabilities import takes_given
 from ..rbm import RBM, checked_rbm
+from ..samplers.finite import check_finite_z
 from ..weights import BlockWeights
-from ..weights.blocks import blocks_of
+from ..weights.blocks import with_part
 from .initialization import SCALE, initialize
 
 __all__ = ["deep", "deepen"]
@@ -92,6 +93,8 @@ def deepen(rbm: RBM, layer: AbstractLayer, *, key: PRNGKeyArray, scale: float = 
     Raises:
         InputError: `rbm` is not a single model or takes values as given, or `layer` is not a layer,
             has latent units of its own, or takes values as given.
+        NotFiniteError: Z of the deeper model may be infinite, as with a Poisson layer on a Gaussian
+            one.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
@@ -116,9 +119,11 @@ def deepen(rbm: RBM, layer: AbstractLayer, *, key: PRNGKeyArray, scale: float = 
         )
     below = rbm.parts
     weights = scale * jax.random.normal(checked_key(key), (layer.size, below[-1].size), layer.dtype)
-    if len(below) % 2:
-        return _with_part(rbm.T, layer, weights).T
-    return _with_part(rbm, layer, weights)
+    deeper = (
+        _with_part(rbm.T, layer, weights).T if len(below) % 2 else _with_part(rbm, layer, weights)
+    )
+    check_finite_z(deeper)
+    return deeper
 
 
 def _with_part(rbm: RBM, layer: AbstractLayer, weights: Array) -> RBM:
@@ -131,14 +136,23 @@ def _with_part(rbm: RBM, layer: AbstractLayer, weights: Array) -> RBM:
     """
     visible = rbm.visible.by_depth
     hidden = rbm.hidden.by_depth
-    rows = tuple(part.size for part in visible)
-    columns = tuple(part.size for part in hidden)
-    blocks = blocks_of(rbm.weights, rows, columns)
-    others = [None] * (len(hidden) - 1)
-    joined = BlockWeights([*blocks, [*others, weights]], [*rows, layer.size], columns)
+    sizes = (tuple(part.size for part in side) for side in (visible, hidden))
+    joined = with_part(rbm.weights, *sizes, weights)
     inputs = product(layer.mean(layer.zero_inputs), weights)
     shift = jnp.zeros(rbm.hidden.size, inputs.dtype).at[-len(inputs) :].set(-inputs)
     return RBM(_side([*visible, layer]), rbm.hidden.shift(shift), joined)
+
+
+def checked_depth(depth: Any, most: int) -> int:
+    """Return the number of a hidden layer, the top one for None; raise InputError if it has none.
+
+    Args:
+        depth: the number of a layer, where 0 is the data, or None.
+        most: the number of the top layer.
+    """
+    if depth is None:
+        return most
+    return positive_integer(depth, "depth", most)
 
 
 def checked_layers(layers: Any, expected: str) -> list[AbstractLayer]:

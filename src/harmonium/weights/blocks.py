@@ -136,9 +136,10 @@ class BlockWeights(AbstractWeights):
         Raises:
             InputError: an entry between two parts that are not connected is nonzero.
         """
-        pieces = _cut(entries, self.rows, self.columns)
+        lines = jnp.split(jnp.asarray(entries), np.cumsum(self.rows)[:-1].tolist(), axis=0)
+        cut = [jnp.split(line, np.cumsum(self.columns)[:-1].tolist(), axis=1) for line in lines]
         pairs = [
-            list(zip(row, cut, strict=True)) for row, cut in zip(self.blocks, pieces, strict=True)
+            list(zip(row, own, strict=True)) for row, own in zip(self.blocks, cut, strict=True)
         ]
         outside = sum(
             int(np.count_nonzero(np.asarray(piece)))
@@ -166,25 +167,21 @@ class BlockWeights(AbstractWeights):
         return BlockWeights(blocks, self.rows, self.columns)
 
 
-def blocks_of(weights: Any, rows: Sizes, columns: Sizes) -> list[list[Any]]:
-    """Return W as blocks between parts of these sizes: one list of blocks per visible part.
+def with_part(weights: Any, visible: Sizes, hidden: Sizes, block: Array) -> BlockWeights:
+    """Return W with another visible part, which is connected to the last hidden part only.
 
     Args:
-        weights: weights of any kind; only `BlockWeights` of these parts have absent blocks.
-        rows: the number of columns of each visible part.
-        columns: the number of columns of each hidden part.
+        weights: weights of any kind, which stay as they are, as blocks of the result.
+        visible: the number of columns of each visible part.
+        hidden: the number of columns of each hidden part.
+        block: the weights of the new part, shape (columns of the part, columns of the last part).
     """
-    if len(rows) == len(columns) == 1:
-        return [[weights]]
-    if isinstance(weights, BlockWeights) and (weights.rows, weights.columns) == (rows, columns):
-        return [list(row) for row in weights.blocks]
-    return _cut(dense(weights), rows, columns)
-
-
-def _cut(entries: Array, rows: Sizes, columns: Sizes) -> list[list[Array]]:
-    """Cut a matrix into blocks of these numbers of rows and columns."""
-    lines = jnp.split(jnp.asarray(entries), np.cumsum(rows)[:-1].tolist(), axis=0)
-    return [jnp.split(line, np.cumsum(columns)[:-1].tolist(), axis=1) for line in lines]
+    new = [*[None] * (len(hidden) - 1), block]
+    if isinstance(weights, BlockWeights) and (weights.rows, weights.columns) == (visible, hidden):
+        return BlockWeights([*weights.blocks, new], [*visible, len(block)], hidden)
+    if len(hidden) > 1:  # weights of another kind may hold several hidden parts
+        new = [BlockWeights([new], [len(block)], hidden)]
+    return BlockWeights([[weights], new])
 
 
 def _turned(block: Any) -> Any:
