@@ -138,6 +138,7 @@ def test_scores_are_norms_less_what_averages_explain():
             ),
             "expected only values that the units can take; got 0.5 in column 0",
         ),
+        (lambda rbm: hm.contact_scores(rbm), "the result of effective_couplings"),
         (lambda rbm: hm.contact_scores(hm.effective_couplings(rbm, 1)), "for all 3 pairs"),
         (
             lambda rbm: hm.effective_couplings(random_rbm(hm.Potts(2, 3), hm.Bernoulli(1), 0), 3),

@@ -217,6 +217,33 @@ def test_rows_after_an_empty_cell_are_left_out(finished, tmp_path, cli):
     assert numbers == [n for n in range(3, 161) if n not in (12, 13)]
 
 
+def test_dates_of_a_series_run_forward(tmp_path, cli):
+    days = np.arange("2024-01-01", "2024-04-01", dtype="datetime64[D]")
+    rows = [f"{day},{i * 7 % 10 / 3:.3f}" for i, day in enumerate(days)]
+    files = {
+        "forward": rows,
+        "backward": rows[::-1],
+        "gap": rows[:40] + rows[45:],
+        "dates": [row.split(",")[0] for row in rows],
+    }
+    for name, lines in files.items():
+        head = "date" if name == "dates" else "date,x"
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *lines]) + "\n")
+    table = hm.open_source(tmp_path / "forward.csv", past=2)
+    assert "differ from the usual" not in " ".join(table.notes)
+    table = hm.open_source(tmp_path / "gap.csv", past=2)
+    assert "1 of 85 steps between the dates in 'date' differ from the usual 1 days" in " ".join(
+        table.notes
+    )
+    err = refused(cli("train", "backward.csv", "--past", "2", "--out", "run"))
+    assert "in the order of time; got an earlier date in column 'date' of row 2 than before" in err
+    err = refused(cli("train", "dates.csv", "--past", "2", "--out", "run"))
+    assert "a column that can be modelled, besides dates; got only date" in err
+    given = ["--given", "date", "--past", "2"]
+    err = refused(cli("train", "forward.csv", *given, "--out", "run"))
+    assert "which a series leaves out; got 'date'" in err
+
+
 def test_two_values_have_a_probability(tmp_path, cli):
     rng = np.random.default_rng(0)
     wet = rng.random(120) < 0.3

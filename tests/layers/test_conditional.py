@@ -333,6 +333,8 @@ def test_bad_input_is_named():
     for given in ([0, 0], range(5)):
         with pytest.raises(hm.InputError, match="at least one target left"):
             hm.Conditional(hm.Bernoulli(5), given=given)
+    with pytest.raises(hm.InputError, match="expected ascending indices"):
+        hm.Conditional(hm.Bernoulli(3), given=[2, 0], weights=np.ones((2, 1)))
     plain = hm.RBM(hm.Bernoulli(2), hm.Bernoulli(2), np.zeros((2, 2)))
     batch = hm.samplers.Cloud.uniform(jnp.zeros((1, 2)))
     with pytest.raises(hm.InputError, match="with given units"):

@@ -137,6 +137,11 @@ def test_a_convolutional_model_learns_and_is_stored(tmp_path):
         ((np.zeros((2, 3)), (5,), 1, "full"), "expected one of valid, same, periodic; got 'full'"),
         ((np.zeros((2, 3)), (5,), 2, "periodic"), "expected divisors of the sizes"),
         ((np.zeros((2, 3)), (5,), (1, 1)), "stride: expected one number per grid axis"),
+        ((np.zeros((2, 0)), (5,)), "windows of at least one unit"),
+        ((np.zeros((0, 3)), (5,)), "at least one filter"),
+        (([["a", "b"]], (5,)), "filters: expected real numbers"),
+        (([[1.0], [1.0, 2.0]], (5,)), "filters: expected rows of equal length"),
+        ((np.zeros((2, 3), complex), (5,)), "filters: expected real numbers"),
         ((np.zeros((2, 3)), (0,)), "grid: expected a whole number of at least 1; got 0"),
     ],
 )
@@ -146,6 +151,17 @@ def test_filters_that_do_not_fit_are_refused(arguments, words):
         return
     with pytest.raises(hm.InputError, match=words):
         ConvolutionalWeights(*arguments)
+
+
+def test_whole_numbers_are_converted():
+    weights = ConvolutionalWeights(jnp.ones((2, 3), int), (5,))
+    assert weights.filters.dtype == jnp.float32
+
+
+def test_layers_that_do_not_fit_are_named():
+    like = ConvolutionalWeights(np.zeros((2, 3)), (5,))
+    with pytest.raises(hm.InputError, match="choose layers of 5 and 6 columns"):
+        hm.initialize(hm.Bernoulli(5), hm.Bernoulli(7), key=jax.random.key(0), pattern=like)
 
 
 def test_entries_that_differ_between_positions_are_refused():

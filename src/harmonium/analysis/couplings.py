@@ -174,6 +174,10 @@ def contact_scores(couplings: Couplings, *, without: int | None = None) -> Float
 
     Source: Dunn, Wahl & Gloor 2008 (the correction); Ekeberg et al. 2013 (norms).
     """
+    if not isinstance(couplings, Couplings):
+        raise InputError(
+            f"couplings: expected the result of effective_couplings(rbm); got {couplings!r:.80}."
+        )
     n = len(couplings.states)
     order = couplings.units.shape[1]
     if order != 2 or len(couplings.units) != n * (n - 1) // 2:

@@ -24,6 +24,7 @@ from ..sequences import (
 from ..sequences.alignment import IDENTITY
 from ..tables import Columns, columns_from
 from ..tables.frames import frame_of_array, numbered_names
+from ..tables.series import note_on_steps
 from ..tables.text_format import TextFormat
 from ..tables.unmodelled import LeftOut
 from .builtin import BUILTIN, builtin
@@ -228,11 +229,12 @@ def _of_columns(
     if not isinstance(columns, Columns):
         columns = columns_from(columns or {"columns": []}, frame, source)
         columns = columns.with_given(roles.given, source) if roles.given else columns
-        columns = columns.with_past(roles.past) if roles.past else columns
+        columns = columns.with_past(roles.past, source) if roles.past else columns
     rows = len(frame)
+    note_on_time = note_on_steps(frame) if columns.past else ""
     frame = columns.rows_of_series(frame, source)
     table = _restricted(table, frame.places)
-    hints = [note_on_ratings(frame)]
+    hints = [note_on_ratings(frame), note_on_time]
     if not roles.weight:
         hints.append(note_on_weights(frame))
     incomplete = rows - columns.past - len(frame)

@@ -81,6 +81,12 @@ class Conditional(AbstractPartial, AbstractEnumerable, AbstractCorrelated, Abstr
             )
         self.layer = layer
         self.given = _checked_units(layer, given)
+        is_ordered = list(self.given) == np.ravel(given).tolist()
+        if not is_ordered and (weights is not None or centre is not None):
+            raise InputError(
+                "Conditional given: expected ascending indices, whose order is that of the rows of"
+                f" the weights and of the centre; got {given!r}."
+            )
         shape = (len(self._given_columns), len(self._target_columns))
         self.weights = parameter(weights, shape, "Conditional weights")
         self.centre = parameter(centre, shape[:1], "Conditional centre")

@@ -113,15 +113,31 @@ class Columns:
             )
         return replace(self, given=names)
 
-    def with_past(self, past: int) -> Columns:
+    def with_past(self, past: int, label: str) -> Columns:
         """Return the columns of a series whose rows also have the cells of `past` earlier rows.
 
         The columns of earlier rows are given, and have the types of the original columns. Dates are
         left out, since they advance from row to row.
+
+        Raises:
+            InputError: a date is given, or there are no other columns than dates.
         """
+        dates = [c.name for c in self.columns if isinstance(c, Dates | Calendar)]
+        for name in dates:
+            if name in self.given:
+                raise InputError(
+                    f"{label}: expected given columns of a series that are no dates, which a series"
+                    f" leaves out; got {name!r}; add a column of what matters about the date, such"
+                    " as the day of the week."
+                )
+        if not any(column.parts for column in self.columns if column.name not in dates):
+            raise InputError(
+                f"{label}: expected a series with a column that can be modelled, besides dates; got"
+                f" only {', '.join(dates):.200}."
+            )
         columns = tuple(
             LeftOut(name=column.name, form=column.form, why="the dates of a series")
-            if isinstance(column, Dates | Calendar)
+            if column.name in dates
             else column
             for column in self.columns
         )

@@ -8,12 +8,33 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import InputError, count_of
-from .frames import Frame, RawColumn, with_gaps
+from .frames import CellKind, Frame, RawColumn, with_gaps
+
+DAY = 86_400  # seconds
+UNEVEN = 0.15  # difference from the usual step beyond which steps are uneven; months differ by 0.1
 
 
 def lag_name(name: str, lag: int) -> str:
     """Return the name of the column for the cells of column `name` from `lag` rows earlier."""
     return f"{name}_lag{lag}" if lag else name
+
+
+def note_on_steps(frame: Frame) -> str:
+    """Return a note if the dates of a series are not evenly spaced, else an empty text."""
+    for column in frame.columns:
+        if column.cell_kind is not CellKind.DATES or column.is_missing.any():
+            continue
+        steps = np.diff(column.values.astype("datetime64[s]")).astype(float)
+        usual = float(np.median(steps))
+        others = int((abs(steps - usual) > UNEVEN * usual).sum())
+        if others:
+            words = f"{usual / DAY:g} days" if usual >= DAY else f"{usual:g} seconds"
+            return (
+                f"{others:,} of {count_of(len(steps), 'step')} between the dates in {column.name!r}"
+                f" differ from the usual {words}; the past of a row is the rows before it, whatever"
+                " their dates"
+            )
+    return ""
 
 
 def with_lags(frame: Frame, names: Sequence[str], past: int, label: str) -> Frame:
@@ -93,7 +114,29 @@ def next_row(frame: Frame, names: Sequence[str], past: int, label: str) -> Frame
 
 
 def _named(frame: Frame, names: Sequence[str], label: str) -> dict[str, RawColumn]:
-    """Return the columns by name, or raise InputError if one of these names is absent."""
+    """Return the columns by name, after checks that none is absent, and that time runs forward.
+
+    Raises:
+        InputError: one of these names is absent, or every column of dates has a date before that of
+            an earlier row.
+    """
+    wrong = []
+    for column in frame.columns:
+        if column.cell_kind is CellKind.DATES:
+            known = np.flatnonzero(~column.is_missing)
+            dates = column.values[known]
+            earlier = np.flatnonzero(dates[1:] < dates[:-1])
+            if not len(earlier):
+                wrong = []
+                break
+            wrong.append((column, known[earlier[0] + 1]))
+    if wrong:
+        column, row = wrong[0]
+        raise InputError(
+            f"{label}: expected rows in the order of time; got an earlier date in column"
+            f" {column.name!r} of row {row + 1} than before; sort the rows by date, the oldest"
+            " first."
+        )
     by_name = {column.name: column for column in frame.columns}
     absent = [name for name in names if name not in by_name]
     if absent:

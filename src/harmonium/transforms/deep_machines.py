@@ -136,8 +136,9 @@ def _with_part(rbm: RBM, layer: AbstractLayer, weights: Array) -> RBM:
     """
     visible = rbm.visible.by_depth
     hidden = rbm.hidden.by_depth
-    sizes = (tuple(part.size for part in side) for side in (visible, hidden))
-    joined = with_part(rbm.weights, *sizes, weights)
+    rows = tuple(part.size for part in visible)
+    columns = tuple(part.size for part in hidden)
+    joined = with_part(rbm.weights, rows, columns, weights)
     inputs = product(layer.mean(layer.zero_inputs), weights)
     shift = jnp.zeros(rbm.hidden.size, inputs.dtype).at[-len(inputs) :].set(-inputs)
     return RBM(_side([*visible, layer]), rbm.hidden.shift(shift), joined)

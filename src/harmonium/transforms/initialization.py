@@ -197,6 +197,12 @@ def _rows_to_fit(
 def _like_pattern(pattern: Any, visible: AbstractLayer, hidden: AbstractLayer) -> AbstractWeights:
     """Return weights with the class and the connections that a pattern prescribes."""
     if isinstance(pattern, AbstractWeights):
+        if pattern.shape != (visible.size, hidden.size):
+            raise InputError(
+                f"pattern: expected weights of shape {(visible.size, hidden.size)}, for the columns"
+                f" of {visible} and {hidden}; got shape {pattern.shape}; for these weights, choose"
+                f" layers of {pattern.shape[0]} and {pattern.shape[1]} columns."
+            )
         return pattern
     entries = Pattern(pattern).entries
     expected = (visible.n_units, hidden.n_units)

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from .._base.checks import positive_integer
+from .._base.checks import as_array, positive_integer
 from .._base.numerics import from_numpy, product
 from .._base.parameters import data_field
 from ..errors import InputError
@@ -90,20 +90,25 @@ class ConvolutionalWeights(AbstractWeights):
             hidden_factors: see the class.
 
         Raises:
-            InputError: the window is larger than the image, the stride does not divide the size of
-                a periodic image, or the numbers of axes differ.
+            InputError: the filters are not numbers, the window is empty or larger than the image,
+                the stride does not divide the size of a periodic image, or the numbers of axes
+                differ.
         """
         name = "ConvolutionalWeights"
         self.grid = _sizes(grid, f"{name} grid")
         rank = len(self.grid)
-        if isinstance(filters, list | tuple | np.ndarray):
-            filters = from_numpy(np.array(filters, float))
+        filters = _as_filters(filters, f"{name} filters")
         if jnp.ndim(filters) == rank + 1:
             filters = filters[..., None]
         if jnp.ndim(filters) != rank + 2:
             raise InputError(
                 f"{name} filters: expected shape (filters, *window, channels) with as many axes"
                 f" of the window as in the grid {self.grid}; got shape {jnp.shape(filters)}."
+            )
+        if 0 in jnp.shape(filters):
+            raise InputError(
+                f"{name} filters: expected at least one filter, and windows of at least one unit;"
+                f" got shape {jnp.shape(filters)}."
             )
         self.filters = filters
         strides = stride if isinstance(stride, tuple | list) else (stride,) * rank
@@ -251,6 +256,18 @@ class ConvolutionalWeights(AbstractWeights):
                 " that differ."
             )
         return result
+
+
+def _as_filters(filters: Any, name: str) -> Any:
+    """Return filters as an array of real numbers; what stands for an array is unchanged."""
+    if isinstance(filters, list | tuple):
+        filters = as_array(filters, name)
+    kind = np.dtype(getattr(filters, "dtype", float)).kind
+    if kind not in "buif" and not jnp.issubdtype(filters.dtype, jnp.floating):
+        raise InputError(f"{name}: expected real numbers; got an array of dtype {filters.dtype}.")
+    if isinstance(filters, np.ndarray) or kind in "bui":
+        return from_numpy(np.array(filters, float))
+    return filters
 
 
 def _sizes(numbers: Any, name: str) -> tuple[int, ...]:
