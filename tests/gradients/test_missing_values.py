@@ -64,5 +64,14 @@ def test_a_mean_field_is_for_units_whose_means_suffice():
     assert not method.about.follows_likelihood
     rbm = hm.RBM(hm.Gaussian(2), hm.Bernoulli(2), np.zeros((2, 2)))
     batch = hm.samplers.Cloud.uniform(jnp.array([[1.0, jnp.nan]]))
-    with pytest.raises(hm.InputError, match="mean_field: expected units with finitely many"):
+    with pytest.raises(hm.InputError, match="mean_field: expected bounded values"):
         method.init(rbm, batch, key=KEY)
+    # Energies of rectified units have a term in x², of which the mean is not that of the mean.
+    rectified = hm.RBM(hm.ReLU(2), hm.Bernoulli(2), np.zeros((2, 2)))
+    with pytest.raises(hm.InputError, match="mean_field: expected bounded values"):
+        method.init(rectified, batch, key=KEY)
+    deep = hm.deep([hm.Gaussian(2), hm.Bernoulli(2), hm.Bernoulli(2)], key=KEY)
+    rows = np.random.default_rng(0).normal(size=(30, 2))
+    method = hm.Marginal(hm.Persistent(hm.Gibbs(1)), missing=2, rows=30, mean_field=True)
+    fit = hm.fit(deep, rows, key=KEY, gradient=method, epochs=20)
+    assert np.isfinite(hm.log_likelihood(fit.rbm, rows).value)

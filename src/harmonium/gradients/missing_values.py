@@ -13,7 +13,7 @@ from .._base.checks import positive_integer
 from .._base.numerics import product
 from ..errors import InputError
 from ..layers import Masked
-from ..layers.capabilities import are_unbounded
+from ..layers.capabilities import are_bounded
 from ..likelihood.missing.marginal import QUICK_SUMS, Limits, missing_units
 from ..rbm import RBM
 from ..samplers import Cloud
@@ -26,7 +26,7 @@ from .base import (
     contrasted,
     mean_free_energy,
 )
-from .completing import Completing
+from .completing import Completing, columns_to_complete
 
 
 class MarginalState(NamedTuple):
@@ -73,7 +73,8 @@ class Marginal(AbstractGradient):
         missing: the largest number of missing units in a row, if known.
         rows: number of rows whose completions are kept; 0 if no completions are kept.
         most: limits on the number of terms of an exact sum.
-        mean_field: whether the missing units take their mean-field means; they must be discrete.
+        mean_field: whether the missing units take their mean-field means; their values must be
+            bounded.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -134,10 +135,12 @@ class Marginal(AbstractGradient):
             InputError: `mean_field` is chosen for missing units whose energy depends on more than
                 their means.
         """
-        if self.mean_field and are_unbounded(rbm.visible).any():
+        may_be_missing = columns_to_complete(rbm.visible, self.missing)
+        if self.mean_field and not are_bounded(rbm.visible)[may_be_missing].all():
             raise InputError(
-                f"Marginal mean_field: expected units with finitely many states; got {rbm.visible};"
-                " leave mean_field out."
+                "Marginal mean_field: expected bounded values of all units that may be missing; got"
+                f" {rbm.visible}; leave mean_field out, or pass missing= the number of latent units"
+                " if the rows are complete."
             )
         key_fill, key_inner, key_rows = jax.random.split(key, 3)
         completions = None

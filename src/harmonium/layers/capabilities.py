@@ -290,12 +290,12 @@ def curvature(layer: AbstractLayer) -> Float[Array, "*rows columns"]:
     """Return each column's curvature: ∞ for a bounded column, 0 if no curvature is known."""
     if isinstance(layer, AbstractAffine):
         return layer.curvature
-    return from_numpy(np.where(_bounded_columns(layer), np.inf, 0.0).astype(layer.dtype))
+    return from_numpy(np.where(are_bounded(layer), np.inf, 0.0).astype(layer.dtype))
 
 
 def is_bounded(layer: AbstractLayer) -> bool:
     """Return whether every column is bounded, whatever the values of the parameters."""
-    return bool(np.all(_bounded_columns(layer)))
+    return bool(np.all(are_bounded(layer)))
 
 
 def are_unbounded(layer: AbstractLayer) -> Bool[np.ndarray, " columns"]:
@@ -310,7 +310,8 @@ def unbounded_units(layer: AbstractLayer) -> Bool[np.ndarray, " units"]:
     return np.asarray(layer.fold(columns)) > 0
 
 
-def _bounded_columns(layer: AbstractLayer) -> np.ndarray:
+def are_bounded(layer: AbstractLayer) -> Bool[np.ndarray, " columns"]:
+    """Return a mask of the columns whose values are bounded, whatever the parameters."""
     low, high = layer.coding.support
     # The counts of a document are at most its length, although no bound holds for all documents.
     return np.isfinite(low) & np.isfinite(high) | takes_lengths(layer)
