@@ -248,9 +248,18 @@ def test_the_table_of_deep_models_is_that_of_the_records():
 
 
 def test_the_errors_after_fine_tuning_are_those_of_the_records():
-    random, deep = (f"{100 * record['error']:.2f} %" for record in measured("fine_tuning"))
-    text = f"makes {deep} errors, and {random} from random weights"
-    assert text in TEXTS["docs/deep.md"]
+    titles = {
+        "random": "random weights",
+        "belief": "deep belief network",
+        "machine": "deep Boltzmann machine",
+    }
+    rows = ["|---|---|---|---|"]
+    for record in measured("fine_tuning"):
+        layers = "–".join(map(str, (784, *record["sizes"])))
+        dropout = "yes" if record.get("dropout") else "no"
+        cells = [titles[record["start"]], layers, dropout, f"{100 * record['error']:.2f} %"]
+        rows.append(f"| {' | '.join(cells)} |")
+    assert " ".join(rows) in TEXTS["docs/deep.md"]
 
 
 def test_the_table_of_filters_is_that_of_the_records():
@@ -283,15 +292,20 @@ def test_the_figures_of_series_are_those_of_the_records():
     assert f"(both {text['conditional RBM']};" in page
 
 
-def test_the_table_of_positive_phases_is_that_of_the_records():
-    titles = {"kept": "kept states", "mean-field": "mean field"}
-    rows = ["|---|---|---|---|---|"]
+def test_the_table_of_deep_machines_is_that_of_the_records():
+    titles = {
+        "kept": "small weights, kept states",
+        "mean-field": "small weights",
+        "doubled": "doubled",
+        "deepened": "a trained RBM",
+    }
+    rows = ["|---|---|---|---|---|---|"]
     for record in measured("deep_mnist"):
         value, low, high = minus(*(record[end] for end in ("value", "low", "high")))
-        bound, of_all = minus(record["bound"], record["bound of all"])
-        updates = f"{record['updates']:,}"
-        cells = [titles[record["positive"]], updates, f"{value} [{low}, {high}]", bound, of_all]
-        rows.append(f"| {' | '.join(cells)} |")
+        bounds = minus(record["bound"], record["bound of all"])
+        below = str(record.get("epochs below", "–"))
+        cells = [titles[record["run"]], below, f"{record['updates']:,}", f"{value} [{low}, {high}]"]
+        rows.append(f"| {' | '.join([*cells, *bounds])} |")
     assert " ".join(rows) in TEXTS["docs/deep.md"]
 
 
