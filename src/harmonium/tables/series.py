@@ -120,21 +120,13 @@ def _named(frame: Frame, names: Sequence[str], label: str) -> dict[str, RawColum
         InputError: one of these names is absent, or every column of dates has a date before that of
             an earlier row.
     """
-    wrong = []
-    for column in frame.columns:
-        if column.cell_kind is CellKind.DATES:
-            known = np.flatnonzero(~column.is_missing)
-            dates = column.values[known]
-            earlier = np.flatnonzero(dates[1:] < dates[:-1])
-            if not len(earlier):
-                wrong = []
-                break
-            wrong.append((column, known[earlier[0] + 1]))
-    if wrong:
-        column, row = wrong[0]
+    dates = [column for column in frame.columns if column.cell_kind is CellKind.DATES]
+    earlier = [_first_earlier(column) for column in dates]
+    # One column in order is enough: other dates, such as birthdays, need not be.
+    if dates and None not in earlier:
         raise InputError(
             f"{label}: expected rows in the order of time; got an earlier date in column"
-            f" {column.name!r} of row {row + 1} than before; sort the rows by date, the oldest"
+            f" {dates[0].name!r} of row {earlier[0]} than before; sort the rows by date, the oldest"
             " first."
         )
     by_name = {column.name: column for column in frame.columns}
@@ -145,3 +137,11 @@ def _named(frame: Frame, names: Sequence[str], label: str) -> dict[str, RawColum
             f" {absent[0]!r}; add it."
         )
     return by_name
+
+
+def _first_earlier(column: RawColumn) -> int | None:
+    """Return the number of the first row with a date before that of the row above, or None."""
+    known = np.flatnonzero(~column.is_missing)
+    dates = column.values[known]
+    earlier = np.flatnonzero(dates[1:] < dates[:-1])
+    return int(known[earlier[0] + 1]) + 1 if len(earlier) else None

@@ -119,9 +119,10 @@ def deepen(rbm: RBM, layer: AbstractLayer, *, key: PRNGKeyArray, scale: float = 
         )
     below = rbm.parts
     weights = scale * jax.random.normal(checked_key(key), (layer.size, below[-1].size), layer.dtype)
-    deeper = (
-        _with_part(rbm.T, layer, weights).T if len(below) % 2 else _with_part(rbm, layer, weights)
-    )
+    is_hidden = len(below) % 2 == 1  # the side of the new layer, beside every second layer
+    deeper = _with_part(rbm.T if is_hidden else rbm, layer, weights)
+    if is_hidden:
+        deeper = deeper.T
     check_finite_z(deeper)
     return deeper
 
