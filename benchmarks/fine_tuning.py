@@ -1,7 +1,7 @@
 """MNIST: Keras networks that start from deep models, and from random weights.
 
     python benchmarks/fine_tuning.py [START ...] [--sizes 500,500,2000] [--machine 500,1000]
-        [--passes 10] [--epochs 30] [--dropout 0] [--json docs/measured/fine_tuning.json]
+        [--passes 10] [--epochs 30] [--json docs/measured/fine_tuning.json]
 
 START is "random" or "belief" for the hidden layers `sizes`, from random weights or from a deep
 belief network, or "machine" for two layers `machine` of a deep Boltzmann machine. The deep models
@@ -9,8 +9,7 @@ are trained on all 60,000 grey training pictures, without labels: layer by layer
 as a whole. The first layer of its network has the mean-field means of the highest layer as
 additional inputs (Salakhutdinov & Hinton 2009). All networks have the same optimiser and epochs,
 and learn from 55,000 labelled pictures; the epoch is the one with the fewest errors on the other
-5,000. The error is that of the 10,000 test pictures. With `dropout`, this share of hidden units and
-a fifth of the inputs are left out at each step (Srivastava et al. 2014).
+5,000. The error is that of the 10,000 test pictures.
 """
 
 import os
@@ -33,7 +32,6 @@ HELD_OUT = 5_000
 RATE = 3e-4
 BATCH = 100
 HALF = 0.5
-DROPPED_INPUTS = 0.2
 RATE_OF_MACHINE = 0.02
 KEY = jax.random.key(0)
 
@@ -104,16 +102,9 @@ def settings_of(args: Any) -> dict[str, Any]:
     return {"key": KEY, "epochs": args.passes, "batch_size": BATCH}
 
 
-def network(layers: list[Any], width: int, dropout: float) -> Any:
+def network(layers: list[Any], width: int) -> Any:
     """Return a classifier of these hidden layers, with this number of inputs."""
-    stack = [keras.Input((width,))]
-    if dropout:
-        stack.append(keras.layers.Dropout(DROPPED_INPUTS))
-    for layer in layers:
-        stack.append(layer)
-        if dropout:
-            stack.append(keras.layers.Dropout(dropout))
-    model = keras.Sequential([*stack, keras.layers.Dense(10, "softmax")])
+    model = keras.Sequential([keras.Input((width,)), *layers, keras.layers.Dense(10, "softmax")])
     optimizer = keras.optimizers.Adam(RATE)
     model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"])
     return model
@@ -141,7 +132,7 @@ def error(model: Any, train: tuple, test: tuple, epochs: int) -> float:
 def main() -> None:
     """Print a table in Markdown, and write its figures."""
     options: dict[str, Any] = {"sizes": "500,500,2000", "machine": "500,1000"}
-    options |= {"passes": 10, "epochs": 30, "dropout": 0.0, "json": ""}
+    options |= {"passes": 10, "epochs": 30, "json": ""}
     args = parser_of(__doc__, starts=STARTS, **options).parse_args()
     keras.utils.set_random_seed(0)
     sets = [grey_mnist(part) for part in PARTS]
@@ -151,13 +142,12 @@ def main() -> None:
     records = []
     for name in args.starts:
         start, seconds = timed(STARTS[name], pictures, args)
-        model = network(start.layers, start.inputs[0].shape[1], args.dropout)
+        model = network(start.layers, start.inputs[0].shape[1])
         train, test = zip(start.inputs, labels, strict=True)
         share, tuning = timed(error, model, train, test, args.epochs)
         sizes = [layer.units for layer in start.layers]
         spent = round(seconds + tuning)
         record = {"start": name, "sizes": sizes, "passes": args.passes, "epochs": args.epochs}
-        record |= {"dropout": args.dropout}
         records.append(record | {"error": round(share, 4), "seconds": spent})
         print(row([name, str(sizes), f"{100 * share:.2f} %", str(spent)]), flush=True)
     if args.json:
