@@ -37,9 +37,10 @@ def between(rbm: hm.RBM) -> list:
     entries = rbm.dense_weights
     weights = []
     for k in range(len(rbm.parts) - 1):
-        above, below = (k + 1) // 2, k // 2  # of the visible and of the hidden side
-        rows = slice(*sides[0][above : above + 2])
-        block = entries[rows, slice(*sides[1][below : below + 2])]
+        of_visible = (k + 1) // 2
+        of_hidden = k // 2
+        rows = slice(*sides[0][of_visible : of_visible + 2])
+        block = entries[rows, slice(*sides[1][of_hidden : of_hidden + 2])]
         weights.append(block.T if k % 2 else block)
     return weights
 
