@@ -237,6 +237,9 @@ def test_dates_of_a_series_run_forward(tmp_path, cli):
     )
     err = refused(cli("train", "backward.csv", "--past", "2", "--out", "run"))
     assert "in the order of time; got an earlier date in column 'date' of row 2 than before" in err
+    born = [f"{row},{day}" for row, day in zip(rows, days[::-1], strict=True)]
+    (tmp_path / "born.csv").write_text("\n".join(["date,x,born", *born]) + "\n")
+    assert "differ" not in " ".join(hm.open_source(tmp_path / "born.csv", past=2).notes)
     err = refused(cli("train", "dates.csv", "--past", "2", "--out", "run"))
     assert "a column that can be modelled, besides dates; got only date" in err
     given = ["--given", "date", "--past", "2"]

@@ -21,8 +21,8 @@ def lag_name(name: str, lag: int) -> str:
 
 def note_on_steps(frame: Frame) -> str:
     """Return a note if the dates of a series are not evenly spaced, else an empty text."""
-    for column in frame.columns:
-        if column.cell_kind is not CellKind.DATES or column.is_missing.any():
+    for column in _of_dates(frame):
+        if len(frame) < 2 or column.is_missing.any() or _first_earlier(column) is not None:
             continue
         steps = np.diff(column.values.astype("datetime64[s]")).astype(float)
         usual = float(np.median(steps))
@@ -120,14 +120,14 @@ def _named(frame: Frame, names: Sequence[str], label: str) -> dict[str, RawColum
         InputError: one of these names is absent, or every column of dates has a date before that of
             an earlier row.
     """
-    dates = [column for column in frame.columns if column.cell_kind is CellKind.DATES]
+    dates = _of_dates(frame)
     earlier = [_first_earlier(column) for column in dates]
     # One column in order is enough: other dates, such as birthdays, need not be.
     if dates and None not in earlier:
         raise InputError(
             f"{label}: expected rows in the order of time; got an earlier date in column"
             f" {dates[0].name!r} of row {earlier[0]} than before; sort the rows by date, the oldest"
-            " first."
+            " first, or remove the column if these dates are not those of the rows."
         )
     by_name = {column.name: column for column in frame.columns}
     absent = [name for name in names if name not in by_name]
@@ -137,6 +137,11 @@ def _named(frame: Frame, names: Sequence[str], label: str) -> dict[str, RawColum
             f" {absent[0]!r}; add it."
         )
     return by_name
+
+
+def _of_dates(frame: Frame) -> list[RawColumn]:
+    """Return the columns of dates."""
+    return [column for column in frame.columns if column.cell_kind is CellKind.DATES]
 
 
 def _first_earlier(column: RawColumn) -> int | None:
