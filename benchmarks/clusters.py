@@ -33,12 +33,14 @@ METHODS = {
 }
 
 
-def two_clusters(columns: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, float]:
+def two_clusters(
+    columns: int, rows: int = ROWS, seed: int = 0, low: float = LOW
+) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the rows, the means of the two clusters, and the mixture's mean log-likelihood."""
     rng = np.random.default_rng(seed)
-    means = np.where(rng.random((2, columns)) < 0.5, LOW, 1.0 - LOW)
-    of_row = (rng.random(ROWS) < SHARE).astype(int)
-    x = (rng.random((ROWS, columns)) < means[of_row]).astype(float)
+    means = np.where(rng.random((2, columns)) < 0.5, low, 1.0 - low)
+    of_row = (rng.random(rows) < SHARE).astype(int)
+    x = (rng.random((rows, columns)) < means[of_row]).astype(float)
     log_p = [x @ np.log(mean) + (1 - x) @ np.log(1 - mean) for mean in means]
     shares = np.log([1 - SHARE, SHARE])
     return x, means, float(np.logaddexp(log_p[0] + shares[0], log_p[1] + shares[1]).mean())
@@ -79,7 +81,7 @@ class Watched:
 def main() -> None:
     """Print a table in Markdown, and write its figures."""
     args = parser_of(__doc__, columns=60, hidden=8, epochs=100, seed=0, json="").parse_args()
-    x, means, best = two_clusters(args.columns, args.seed)
+    x, means, best = two_clusters(args.columns, seed=args.seed)
     key = jax.random.key(args.seed)
     print(f"Rows: {share_of_smaller(x, means):.3f} in the smaller cluster, {signed(best, 2)} nats.")
     print(head(["start", "method", "right from", "chains", "model", "nats per row"]))

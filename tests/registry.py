@@ -82,6 +82,12 @@ def random_rbm(visible, hidden, seed, coupling=0.8) -> hm.RBM:
 LAYERS = examples("layers")
 
 
+def methods_for_all_units() -> list:
+    """Return the gradient methods, except the one that needs a layer with given units."""
+    needs_given = hm.gradients.ConditionalLikelihood
+    return [method for method in examples("gradients") if not isinstance(method, needs_given)]
+
+
 def pairs(*steps: int) -> list[tuple]:
     """Return (visible, hidden, seed) of layer examples with a side that can be enumerated.
 

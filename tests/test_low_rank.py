@@ -1,5 +1,11 @@
 """Low-rank starts: a likelihood on a grid against enumeration, and the masses of clusters."""
 
+import functools
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,23 +16,13 @@ from harmonium.gradients.starting import is_ordered
 from harmonium.transforms.low_rank import low_rank
 
 KEY = jax.random.key(8)
-SHARE = 0.25  # of the rows in the smaller cluster
-
-
-def clusters(columns, rows, seed=0, low=0.12):
-    """Return rows of two clusters, their prototypes, and the log-likelihood of the mixture."""
-    rng = np.random.default_rng(seed)
-    means = np.where(rng.random((2, columns)) < 0.5, low, 1.0 - low)
-    of_row = (rng.random(rows) < SHARE).astype(int)
-    x = (rng.random((rows, columns)) < means[of_row]).astype(float)
-    log_p = [x @ np.log(mean) + (1 - x) @ np.log(1 - mean) for mean in means]
-    shares = np.log([1 - SHARE, SHARE])
-    return x, means, float(np.logaddexp(log_p[0] + shares[0], log_p[1] + shares[1]).mean())
-
-
-def share_of_smaller(rows, means) -> float:
-    distance = [((rows - mean) ** 2).sum(1) for mean in means]
-    return float((distance[1] < distance[0]).mean())
+LOW = 0.12  # the lower mean of a column, unless a test says otherwise
+# The program that compares starts draws the same two clusters.
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+PROGRAM: Any = importlib.import_module("clusters")
+SHARE = PROGRAM.SHARE
+clusters = functools.partial(PROGRAM.two_clusters, low=LOW)
+share_of_smaller = PROGRAM.share_of_smaller
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])

@@ -11,15 +11,11 @@ from harmonium.likelihood.partition_function.annealed import Annealed
 from harmonium.likelihood.partition_function.enumerated import log_z
 from harmonium.training.arguments import plan_run
 from harmonium.transforms import precision as rounding
-from registry import ALL, LEVEL, examples, identify, random_rbm
+from registry import ALL, LEVEL, identify, methods_for_all_units, random_rbm
 
 EPSILON = 2.0**-8  # largest relative error of rounding to eight bits, and as much for sums
 # One of each kind: which numbers it multiplies does not depend on how many chains or sweeps it has.
-OF_ALL_UNITS = [  # the other needs a layer with given units
-    method
-    for method in examples("gradients")
-    if not isinstance(method, hm.gradients.ConditionalLikelihood)
-]
+OF_ALL_UNITS = methods_for_all_units()
 OF_KINDS = list({type(m): m for m in OF_ALL_UNITS}.values())
 METHODS = [method for method in OF_KINDS if method.about.multiplies_states]
 BARS = hm.open_source("bars").train

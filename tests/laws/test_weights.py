@@ -10,7 +10,7 @@ from harmonium.gradients.base import cloud_gradient
 from harmonium.samplers import Cloud
 from harmonium.training.transformations import add_outer, products_of_change
 from harmonium.weights.base import dense, over_rows, projected
-from registry import ALL, SEEDS, examples, name_of, random_rbm
+from registry import ALL, SEEDS, examples, methods_for_all_units, name_of, random_rbm
 
 KINDS = examples("weights")
 NAMES = [type(kind(jnp.ones((2, 2)))).__name__ for kind in KINDS]
@@ -118,12 +118,7 @@ def test_what_centring_needs_is_that_of_the_dense_form(kind, visible, hidden, se
         np.testing.assert_allclose(one, other, **close)
 
 
-# Weights between given units and targets are not those of these laws.
-METHODS = [
-    method
-    for method in examples("gradients")
-    if not isinstance(method, hm.gradients.ConditionalLikelihood)
-]
+METHODS = methods_for_all_units()
 EVERY = [(kind, method) for method in METHODS for kind in range(len(KINDS))]
 # Each kind with every fourth method, in turn.
 TRAINED = EVERY if ALL else [(n % len(KINDS), method) for n, method in enumerate(METHODS)]

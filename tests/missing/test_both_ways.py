@@ -12,8 +12,8 @@ from scipy.special import logsumexp
 import harmonium as hm
 from harmonium.likelihood.missing import both_ways
 from harmonium.likelihood.missing.agreement import TOLERANCE, resampled_chains
-from harmonium.likelihood.missing.annealed import ROUGH, mean_field_bounds, seen_energies
-from harmonium.likelihood.missing.both_ways import energies_of_rows
+from harmonium.likelihood.missing.annealed import ROUGH, seen_energies
+from harmonium.likelihood.missing.both_ways import bounds_of_rows, energies_of_rows
 from harmonium.likelihood.missing.marginal import Limits
 from harmonium.likelihood.partition_function.bridge import bennett
 from registry import LEVEL, SEEDS
@@ -151,19 +151,13 @@ def test_rows_without_time_have_values_from_their_bounds(kind, seed, monkeypatch
     late = energies.is_from_bound
     assert late.sum() == 7 * ROWS
     assert not energies.converged[late].any()
-    assert (exact[late] <= mean_field_bounds_of(rbm, rows[late]) + 1e-4).all()
+    assert (exact[late] <= bounds_of_rows(rbm, rows[late]) + 1e-4).all()
     even = np.full(len(rows), 1.0 / len(rows))
     below, above = energies.error_of_mean(even)
     miss = exact.mean() - energies.value.mean()
     assert -3.0 * below <= miss <= 3.0 * above
     alone = np.where(late, even, 0.0) / even[late].sum()
     assert energies.is_mean_known(alone) == (energies.common[late].max() < TOLERANCE)
-
-
-def mean_field_bounds_of(rbm, rows):
-    """Return an upper bound on F(v_seen) of each row."""
-    states = rbm.visible.encode_seen(jnp.asarray(rows))
-    return np.asarray(mean_field_bounds(rbm, states))
 
 
 def test_the_quick_estimate_says_when_it_is_too_rough_to_choose_by():

@@ -126,6 +126,7 @@ class AbstractLadder(AbstractGradient):
         """
         key_draw, _ = jax.random.split(key)
         v, are_rows = start_states(rbm, batch, (self.models, self.chains), key=key_draw)
+        # The other half holds the model itself: many chains of it, and places for a longer ladder.
         on_ladder = jnp.where(are_rows, max(2, self.models // 2), 1)
         times = jnp.minimum(jnp.arange(self.models, dtype=v.dtype) / on_ladder, 1.0)
         accepted = jnp.ones(self.models - 1, v.dtype)
@@ -156,13 +157,13 @@ def _path_to(rbm: RBM, has_modes: Bool[Array, ""]) -> Heating:
     near the largest mode, all other modes have almost no mass until t is nearly 1.
     """
     neutral = Heating.from_neutral(rbm)
-    layers = (rbm.visible, rbm.hidden)
+    own = Heating(rbm.visible, rbm.hidden, rbm)
 
     def chosen(of_neutral: Array, of_model: Array) -> Array:
         return jnp.where(has_modes, of_neutral, of_model)
 
-    visible, hidden = jax.tree.map(chosen, (neutral.visible, neutral.hidden), layers)
-    return Heating(visible, hidden, rbm)
+    path: Any = jax.tree.map(chosen, neutral, own)
+    return path
 
 
 def chains_at_end(state: LadderState) -> Cloud:

@@ -262,6 +262,7 @@ def _as_filters(filters: Any, name: str) -> Any:
     """Return filters as an array of real numbers; what stands for an array is unchanged."""
     if isinstance(filters, list | tuple):
         filters = as_array(filters, name)
+    # To NumPy, bfloat16 is of the kind of raw bytes; only JAX knows that it is a real number.
     kind = np.dtype(getattr(filters, "dtype", float)).kind
     if kind not in "buif" and not jnp.issubdtype(filters.dtype, jnp.floating):
         raise InputError(f"{name}: expected real numbers; got an array of dtype {filters.dtype}.")

@@ -116,8 +116,12 @@ def _with_rest(
     """Return the free energies of all rows, from bounds for rows that were not annealed."""
     if is_annealed.all():
         return energies
-    bounds = in_parts(lambda part, _: _bounds(rbm, part), rows, rbm.widest)
-    return energies.with_rest(is_annealed, np.asarray(bounds, np.float64))
+    return energies.with_rest(is_annealed, bounds_of_rows(rbm, rows).astype(np.float64))
+
+
+def bounds_of_rows(rbm: RBM, rows: np.ndarray) -> np.ndarray:
+    """Return the mean-field upper bound of F(v_seen) of rows in the user's coding, in nats."""
+    return in_parts(lambda part, _: _bounds(rbm, part), rows, rbm.widest)
 
 
 @compiled
